@@ -11,10 +11,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::repo;
 use crate::sh::Cmd;
+use crate::value::read_json;
 
 /// Prints the path of the folder, after building or installing missing programs.
 pub(crate) fn print_folder() -> Result<()> {
@@ -24,25 +25,25 @@ pub(crate) fn print_folder() -> Result<()> {
 
 /// Returns the folder with etcd and kube-apiserver, and builds or installs them first if they're
 /// missing.
-///
-/// # Errors
-///
-/// Returns an error if Go or etcd is missing and cannot be installed, or if a build fails.
 pub(crate) fn ensure_assets() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
-        if !is_complete(&folder) {
-            bail!(
-                "KUBEBUILDER_ASSETS names {}, which lacks etcd or kube-apiserver: unset it",
-                folder.display()
-            );
-        }
+        ensure!(
+            is_complete(&folder),
+            "KUBEBUILDER_ASSETS names {}, which lacks etcd or kube-apiserver: unset it",
+            folder.display()
+        );
         return Ok(folder);
     }
     let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
-    let folder = cache_folder()?.join(format!("rbuilder/envtest/{version}-{}-{}", go_os(), go_arch()));
+    let folder = cache_folder()?.join(format!("rbuilder/envtest/{version}-{}", platform()));
     fs_err::create_dir_all(&folder)?;
     if !folder.join("kube-apiserver").is_file() {
-        build_kube_apiserver(&version, &folder.join("kube-apiserver"))?;
+        require_go(
+            ", or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver \
+             (`setup-envtest use -p path` makes one)",
+        )?;
+        eprintln!("building kube-apiserver {version}; this takes some minutes, once");
+        build_kubernetes(".", &folder.join("kube-apiserver"))?;
     }
     if !folder.join("etcd").is_file() {
         link_etcd(&folder)?;
@@ -54,14 +55,9 @@ pub(crate) fn ensure_assets() -> Result<PathBuf> {
 const CONTROLLERS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 
 /// Like [`ensure_assets`], but also adds the programs for controllers and nodes to the folder.
-///
-/// # Errors
-///
-/// Same as [`ensure_assets`]. Also returns an error if Go is missing or a build fails.
 pub(crate) fn ensure_controllers() -> Result<PathBuf> {
     let folder = ensure_assets()?;
     let is_given = std::env::var_os("KUBEBUILDER_ASSETS").is_some();
-    let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
     for name in CONTROLLERS {
         let binary = folder.join(name);
         if binary.is_file() && (is_given || name != "kwok" || is_required_kwok(&binary)?) {
@@ -73,18 +69,10 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
                 folder.display()
             );
         }
-        if !has_go() {
-            bail!(
-                "{name} is built from its Go module, and `go` is not on the path: install Go 1.26 or newer"
-            );
-        }
         eprintln!("building {name}; this takes some minutes, once");
         match name {
-            "kwok" => go_build_package("kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w", &binary)?,
-            name => {
-                let flags = kubernetes_linker_flags(&version)?;
-                go_build_package("kube-apiserver", &format!("./{name}"), &flags, &binary)?;
-            }
+            "kwok" => go_build("kwok", "sigs.k8s.io/kwok/cmd/kwok", "-s -w", &binary)?,
+            name => build_kubernetes(&format!("./{name}"), &binary)?,
         }
     }
     Ok(folder)
@@ -95,129 +83,105 @@ pub(crate) fn ensure_controllers() -> Result<PathBuf> {
 fn is_required_kwok(binary: &Path) -> Result<bool> {
     let version = required_version("kwok", "sigs.k8s.io/kwok")?;
     let printed = Cmd::program(binary).arg("--version").read()?;
-    Ok(printed
-        .split_whitespace()
-        .any(|word| word.strip_prefix('v') == Some(&*version)))
+    let mut words = printed.split_whitespace();
+    Ok(words.any(|word| word.strip_prefix('v') == Some(&*version)))
 }
 
 fn is_complete(folder: &Path) -> bool {
-    ["etcd", "kube-apiserver"]
-        .iter()
-        .all(|name| folder.join(name).is_file())
+    let names = ["etcd", "kube-apiserver"];
+    names.iter().all(|name| folder.join(name).is_file())
 }
 
-/// Returns the path of an etcd in the version used in clusters. It's built if necessary.
+/// A program in one of the modules in tools/.
+struct Program {
+    /// Name of the program, and of the module.
+    name: &'static str,
+    /// The dependency that determines the version.
+    required: &'static str,
+    package: &'static str,
+    /// Variable that is set to the version.
+    variable: Option<&'static str>,
+}
+
+impl Program {
+    const fn new(name: &'static str, required: &'static str) -> Self {
+        Program {
+            name,
+            required,
+            package: ".",
+            variable: None,
+        }
+    }
+
+    /// Returns the path of the binary, which is built first if necessary.
+    fn ensure(&self) -> Result<PathBuf> {
+        let Program { name, package, .. } = self;
+        let version = required_version(name, self.required)?;
+        let folder = cache_folder()?.join(format!("rbuilder/{name}/{version}-{}", platform()));
+        let binary = folder.join(name);
+        if !binary.is_file() {
+            fs_err::create_dir_all(&folder)?;
+            eprintln!("building {name} {version}; this takes a minute or two, once");
+            let set = |variable| format!("-s -w -X {variable}=v{version}");
+            let flags = self.variable.map_or("-s -w".to_owned(), set);
+            go_build(name, package, &flags, &binary)?;
+        }
+        Ok(binary)
+    }
+}
+
+/// Returns the path of an etcd in the version used in clusters.
 ///
 /// This is for benchmarks. Starting with etcd 3.5, the API server can list the current state from
 /// memory.
-///
-/// # Errors
-///
-/// Returns an error if Go is missing or the build fails.
 pub(crate) fn current_etcd() -> Result<PathBuf> {
-    let version = required_version("etcd", "go.etcd.io/etcd/server/v3")?;
-    let folder = cache_folder()?.join(format!("rbuilder/etcd/{version}-{}-{}", go_os(), go_arch()));
-    let binary = folder.join("etcd");
-    if !binary.is_file() {
-        fs_err::create_dir_all(&folder)?;
-        eprintln!("building etcd {version}; this takes a minute or two, once");
-        go_build("etcd", "-s -w", &binary)?;
-    }
-    Ok(binary)
+    Program::new("etcd", "go.etcd.io/etcd/server/v3").ensure()
 }
 
 /// Makes sure that there is a kubectl. If it's not on `PATH`, this builds one and returns the
 /// folder to add to `PATH`.
-///
-/// # Errors
-///
-/// Returns an error if Go is missing or the build fails.
 pub(crate) fn ensure_kubectl() -> Result<Option<PathBuf>> {
     if Cmd::new("kubectl version --client").succeeds() {
         return Ok(None);
     }
-    let version = required_version("kubectl", "k8s.io/kubectl")?;
-    let folder = cache_folder()?.join(format!("rbuilder/kubectl/{version}-{}-{}", go_os(), go_arch()));
-    if !folder.join("kubectl").is_file() {
-        fs_err::create_dir_all(&folder)?;
-        eprintln!("building kubectl {version}; this takes a minute or two, once");
-        go_build("kubectl", "-s -w", &folder.join("kubectl"))?;
-    }
-    Ok(Some(folder))
+    let kubectl = Program::new("kubectl", "k8s.io/kubectl").ensure()?;
+    Ok(kubectl.parent().map(Path::to_owned))
 }
 
-/// Returns the path of Helm, after building it if necessary. tools/helm determines the version.
-///
-/// # Errors
-///
-/// Returns an error if Go is missing or the build fails.
 pub(crate) fn ensure_helm() -> Result<PathBuf> {
-    let version = required_version("helm", "helm.sh/helm/v3")?;
-    let folder = cache_folder()?.join(format!("rbuilder/helm/{version}-{}-{}", go_os(), go_arch()));
-    let binary = folder.join("helm");
-    if !binary.is_file() {
-        fs_err::create_dir_all(&folder)?;
-        eprintln!("building Helm {version}; this takes a minute or two, once");
-        // If we didn't set a version, Helm would claim to be the oldest release of its major
-        // version, and would reject charts that require a newer one.
-        let flags = format!("-s -w -X helm.sh/helm/v3/internal/version.version=v{version}");
-        go_build_package("helm", "helm.sh/helm/v3/cmd/helm", &flags, &binary)?;
-    }
-    Ok(binary)
+    let helm = Program {
+        package: "helm.sh/helm/v3/cmd/helm",
+        // Otherwise, Helm would claim to be the oldest release of its major version, and would
+        // reject charts that require a newer one.
+        variable: Some("helm.sh/helm/v3/internal/version.version"),
+        ..Program::new("helm", "helm.sh/helm/v3")
+    };
+    helm.ensure()
 }
 
-/// Returns the path of the bundle validators, after building them if necessary. tools/bundle
-/// determines the version.
-///
-/// # Errors
-///
-/// Returns an error if Go is missing or the build fails.
+const OPERATOR_API: &str = "github.com/operator-framework/api";
+
 pub(crate) fn ensure_bundle_validators() -> Result<PathBuf> {
-    let version = required_version("bundle", "github.com/operator-framework/api")?;
-    let folder = cache_folder()?.join(format!("rbuilder/bundle/{version}-{}-{}", go_os(), go_arch()));
-    let binary = folder.join("bundle");
-    if !binary.is_file() {
-        fs_err::create_dir_all(&folder)?;
-        eprintln!("building the validators of bundles {version}; this takes a minute or two, once");
-        go_build("bundle", "-s -w", &binary)?;
-    }
-    Ok(binary)
+    Program::new("bundle", OPERATOR_API).ensure()
 }
 
-/// Returns the path of the CRD for ClusterServiceVersions, after downloading it if necessary. It is
-/// from the same version as the bundle validators.
-///
-/// # Errors
-///
-/// Returns an error if Go is missing or the module cannot be downloaded.
+/// Returns the path of the CRD for ClusterServiceVersions. It is from the same version as the bundle
+/// validators.
 pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
-    const MODULE: &str = "github.com/operator-framework/api";
-    let version = required_version("bundle", MODULE)?;
-    let module = Cmd::new("go mod download -json")
-        .arg(format!("{MODULE}@v{version}"))
-        .dir(&module_folder("bundle"))
-        .read()?;
-    let module: serde_json::Value = serde_json::from_str(&module)?;
-    let folder = module["Dir"].as_str().context("a folder of the module")?;
-    Ok(Path::new(folder).join("crds/operators.coreos.com_clusterserviceversions.yaml"))
+    let module = format!("{OPERATOR_API}@v{}", required_version("bundle", OPERATOR_API)?);
+    let folder = download_module(&module, &module_folder("bundle"))?;
+    Ok(folder.join("crds/operators.coreos.com_clusterserviceversions.yaml"))
 }
 
-/// Returns the path of the catalog validator, after building it if necessary. tools/catalog
-/// determines the version.
-///
-/// # Errors
-///
-/// Returns an error if Go is missing or the build fails.
+/// Downloads a Go module and returns its folder.
+pub(crate) fn download_module(module: &str, from: &Path) -> Result<PathBuf> {
+    let about = read_json(Cmd::new("go mod download -json").arg(module).dir(from))?;
+    let folder = about["Dir"].as_str().context("go says no folder of the module")?;
+    Ok(folder.into())
+}
+
 pub(crate) fn ensure_catalog_judge() -> Result<PathBuf> {
-    let version = required_version("catalog", "github.com/operator-framework/operator-registry")?;
-    let folder = cache_folder()?.join(format!("rbuilder/catalog/{version}-{}-{}", go_os(), go_arch()));
-    let binary = folder.join("catalog");
-    if !binary.is_file() {
-        fs_err::create_dir_all(&folder)?;
-        eprintln!("building the judge of catalogs {version}; this takes a minute, once");
-        go_build("catalog", "-s -w", &binary)?;
-    }
-    Ok(binary)
+    Program::new("catalog", "github.com/operator-framework/operator-registry").ensure()
 }
 
 /// Returns the folder of one of the Go modules in tools/.
@@ -245,85 +209,71 @@ fn version_in(go_mod: &str, required: &str) -> Option<String> {
     })
 }
 
-fn build_kube_apiserver(version: &str, binary: &Path) -> Result<()> {
-    if !has_go() {
-        bail!(
-            "kube-apiserver is built from its Go module, and `go` is not on the path: install Go 1.26 or newer, or set \
-             KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (`setup-envtest use -p path` makes one)"
-        );
-    }
-    eprintln!("building kube-apiserver {version}; this takes some minutes, once");
-    go_build("kube-apiserver", &kubernetes_linker_flags(version)?, binary)
+/// Builds a Kubernetes program. The linker flags set its version. They are the same for all of them,
+/// otherwise Go would compile the packages once for each.
+fn build_kubernetes(package: &str, binary: &Path) -> Result<()> {
+    let version = required_version("kube-apiserver", "k8s.io/kubernetes")?;
+    let mut numbers = version.split('.');
+    let mut number = || numbers.next().unwrap_or_default();
+    let (major, minor) = (number(), number());
+    let set = "-X k8s.io/component-base/version";
+    let flags = format!("-s -w {set}.gitVersion=v{version} {set}.gitMajor={major} {set}.gitMinor={minor}");
+    go_build("kube-apiserver", package, &flags, binary)
 }
 
-/// Returns the linker flags for Kubernetes programs, which set their version. We use the same flags
-/// for all programs, otherwise Go would compile the packages once for each.
-fn kubernetes_linker_flags(version: &str) -> Result<String> {
-    let (major, minor) = version
-        .split_once('.')
-        .context("a Kubernetes version is major.minor.patch")?;
-    let minor = minor.split('.').next().unwrap_or_default();
-    let package = "k8s.io/component-base/version";
-    Ok(format!(
-        "-s -w -X {package}.gitVersion=v{version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
-    ))
-}
-
-/// Returns true if Go is installed.
 pub(crate) fn has_go() -> bool {
     Cmd::new("go version").succeeds()
 }
 
-/// Builds the program in one of the modules in tools/, without cgo. We rename the file at the very
-/// end, so an incomplete binary never gets its final name.
-fn go_build(module: &str, linker_flags: &str, binary: &Path) -> Result<()> {
-    go_build_package(module, ".", linker_flags, binary)
+/// Returns an error which tells the user what to do if Go is not installed.
+pub(crate) fn require_go(otherwise: &str) -> Result<()> {
+    ensure!(
+        has_go(),
+        "`go` is not on the path: install Go 1.26 or newer{otherwise}"
+    );
+    Ok(())
 }
 
-/// Like [`go_build`], but for a program with a given package path.
-fn go_build_package(module: &str, package: &str, linker_flags: &str, binary: &Path) -> Result<()> {
+/// Builds a program in one of the modules in tools/, without cgo. We rename the file at the very
+/// end, so an incomplete binary never gets its final name.
+fn go_build(module: &str, package: &str, linker_flags: &str, binary: &Path) -> Result<()> {
+    require_go("")?;
     let partial = binary.with_file_name(format!(".{module}-{}", std::process::id()));
     // We don't need debug information here, and leaving it out saves a seventh of the compile time.
     let built = Cmd::new("go build -trimpath -gcflags=all=-dwarf=false -ldflags")
-        .arg(linker_flags)
-        .arg("-o")
+        .args([linker_flags, "-o"])
         .arg(&partial)
         .arg(package)
         .dir(&module_folder(module))
         .env("CGO_ENABLED", "0")
         .run();
-    if let Err(error) = built {
+    if built.is_err() {
         let _ = fs_err::remove_file(&partial);
-        return Err(error);
+        return built;
     }
-    fs_err::rename(&partial, binary)?;
-    Ok(())
+    Ok(fs_err::rename(&partial, binary)?)
 }
 
 fn link_etcd(folder: &Path) -> Result<()> {
-    let etcd = match find_etcd() {
-        Some(etcd) => etcd,
-        None => {
-            install_etcd()?;
-            find_etcd().context("etcd-server was installed, but no `etcd` is on the path")?
-        }
-    };
+    if find_etcd().is_none() {
+        install_package("etcd-server", "etcd", "install etcd 3.4 or newer")?;
+    }
+    let etcd = find_etcd().context("etcd-server was installed, but no `etcd` is on the path")?;
     let link = folder.join("etcd");
     if link.is_symlink() {
         // The link exists but its target doesn't.
         fs_err::remove_file(&link)?;
     }
-    link_file(&etcd, &link)
+    make_link(&etcd, &link)
 }
 
 #[cfg(unix)]
-fn link_file(original: &Path, link: &Path) -> Result<()> {
-    fs_err::os::unix::fs::symlink(original, link)?;
-    Ok(())
+pub(crate) fn make_link(original: &Path, link: &Path) -> Result<()> {
+    Ok(fs_err::os::unix::fs::symlink(original, link)?)
 }
 
 #[cfg(not(unix))]
-fn link_file(original: &Path, copy: &Path) -> Result<()> {
+pub(crate) fn make_link(original: &Path, copy: &Path) -> Result<()> {
     fs_err::copy(original, copy)?;
     Ok(())
 }
@@ -334,11 +284,6 @@ fn find_etcd() -> Option<PathBuf> {
         .chain(["/usr/bin", "/usr/local/bin", "/usr/sbin"].map(PathBuf::from))
         .map(|folder| folder.join("etcd"))
         .find(|etcd| etcd.is_file())
-}
-
-/// Installs etcd, provided that we're allowed to.
-fn install_etcd() -> Result<()> {
-    install_package("etcd-server", "etcd", "install etcd 3.4 or newer")
 }
 
 /// Installs a package on Debian or Ubuntu, provided that we're allowed to. Otherwise returns an
@@ -363,10 +308,6 @@ pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Res
 }
 
 /// Returns the folder for caches of the user.
-///
-/// # Errors
-///
-/// Returns an error if the environment does not contain an absolute path.
 pub(crate) fn cache_folder() -> Result<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -378,17 +319,18 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
         .context("neither XDG_CACHE_HOME nor HOME names a folder")
 }
 
-/// Returns the name of this operating system in Go, which is what setup-envtest uses in folder
-/// names.
-fn go_os() -> &'static str {
-    match std::env::consts::OS {
+/// Returns the operating system and the processor architecture of this machine, with Go's names.
+/// setup-envtest uses them in folder names.
+fn platform() -> String {
+    let os = match std::env::consts::OS {
         "macos" => "darwin",
         os => os,
-    }
+    };
+    format!("{os}-{}", architecture())
 }
 
-/// Returns the name of this processor architecture in Go.
-fn go_arch() -> &'static str {
+/// Returns the processor architecture of this machine, with Go's name. Images use the same one.
+pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

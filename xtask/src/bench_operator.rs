@@ -86,11 +86,12 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     let etcd = match args.packaged_etcd {
         true => assets.join("etcd"),
         false => {
-            needs_go("--packaged-etcd takes the machine's etcd")?;
+            assets::require_go("; --packaged-etcd takes the machine's etcd")?;
             assets::current_etcd()?
         }
     };
-    let target = target();
+    // The operators are not part of our workspace.
+    let target = repo::target_folder().join("bench");
     cargo_build(&target, "bench-operator")?;
     cargo_build(&target, "bench-driver")?;
     let manager = target.join("release/manager");
@@ -209,10 +210,6 @@ fn list(operators: &[String]) -> String {
 
 /// Selects operators (in the format `<name>=<command line>`) by name. All of them are selected if
 /// there are no names.
-///
-/// # Errors
-///
-/// Returns an error if there is no operator with a given name.
 fn select_operators(mut operators: Vec<String>, names: &[String]) -> Result<Vec<String>> {
     let is_named = |operator: &str, name: &str| operator.split_once('=').is_some_and(|(its, _)| its == name);
     for name in names {
@@ -231,13 +228,6 @@ fn folder() -> PathBuf {
     repo::root().join("testdata/bench")
 }
 
-/// Returns the target folder for the operators. It is a different one because they are not part of
-/// our workspace.
-fn target() -> PathBuf {
-    let ours = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    ours.unwrap_or_else(|| repo::root().join("target")).join("bench")
-}
-
 fn cargo_build(target: &Path, package: &str) -> Result<()> {
     // Don't build both packages at once. If we did, the operator would be compiled with features
     // that only the driver needs.
@@ -252,16 +242,8 @@ fn cargo_build(target: &Path, package: &str) -> Result<()> {
         .run()
 }
 
-/// Returns an error which tells the user what to do if Go is not installed.
-fn needs_go(otherwise: &str) -> Result<()> {
-    if !assets::has_go() {
-        bail!("`go` is not on the path: install Go 1.26 or newer; {otherwise}");
-    }
-    Ok(())
-}
-
 fn go_build(target: &Path) -> Result<PathBuf> {
-    needs_go("--no-go measures the Rust operator alone")?;
+    assets::require_go("; --no-go measures the Rust operator alone")?;
     let binary = target.join("go-manager");
     Cmd::new("go build -trimpath -ldflags '-s -w' -o")
         .arg(&binary)

@@ -28,13 +28,8 @@ const REFERENCE: &str = "rustdoc/";
 const FIRST_PAGE: &str = "rbuilder/index.html";
 
 /// Builds the book. Prints the path of its first page.
-///
-/// # Errors
-///
-/// Returns an error if mdBook or rustdoc fails, or if a page links to an item that is not in the
-/// API reference.
 pub(crate) fn build_book() -> Result<()> {
-    let mdbook = tools::ensure_tool(&tools::MDBOOK)?;
+    let mdbook = tools::ensure_tool("mdbook")?;
     let folder = repo::target_folder().join("book");
     let reference = build_reference(&folder.join("reference"))?;
     let source = folder.join("source");

@@ -10,9 +10,12 @@ use anyhow::{Context as _, Result, ensure};
 use rbuilder_catalogue::Minor;
 
 use crate::catalog_verdicts::{CatalogJudge, check_sequences, record_verdicts};
+use crate::committed::{list_files, write_file};
 use crate::control_plane::{ControlPlane, run_without_warning};
-use crate::helm::CASES;
+use crate::helm::cases;
 use crate::kubectl::Kubectl;
+use crate::project::{edit, make_project, run_again};
+use crate::run::wait_until;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
@@ -47,18 +50,13 @@ pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-bundle-").tempdir()?;
     let cluster = Cluster::start()?;
-    let with_kinds = CASES.iter().filter(|case| case.commands.len() > 1);
-    for (number, case) in with_kinds.enumerate() {
+    let cases = cases()?.into_iter();
+    for (number, case) in cases.filter(|case| case.commands.len() > 1).enumerate() {
         let project = folder.path().join(format!("project-{number}"));
-        fs_err::create_dir(&project)?;
-        for line in case.commands {
-            repo::rbuilder_command(&bin, &project, line)?.read()?;
-        }
+        make_project(&bin, &project, &case.commands)?;
         mark_kinds(&project.join("src/api"))?;
         if number % 2 == 1 {
-            let base = project.join(BASE.0);
-            fs_err::create_dir_all(base.parent().context("a folder")?)?;
-            fs_err::write(base, BASE.1)?;
+            write_file(&project.join(BASE.0), BASE.1.as_bytes())?;
         } else {
             add_bindings(&project)?;
         }
@@ -89,7 +87,12 @@ impl Cluster {
         // This is the namespace of the ClusterServiceVersion in the bundle. It would be replaced by
         // the lifecycle manager.
         run_without_warning(kubectl.command("create namespace placeholder")?)?;
-        wait_until_established(&kubectl)?;
+        // `kubectl wait` fails immediately for CRDs which are so new that they have no conditions.
+        wait_until(Duration::from_secs(30), "the CRD is not established", || {
+            Ok(kubectl
+                .command("wait --for=condition=established crd --all")?
+                .succeeds())
+        })?;
         Ok(Cluster {
             kubectl,
             _control_plane: control_plane,
@@ -106,62 +109,20 @@ impl Cluster {
     }
 }
 
-/// Waits for the CRDs to be served. This is a loop around `kubectl wait`, because that fails
-/// immediately for CRDs which are so new that they have no conditions.
-fn wait_until_established(kubectl: &Kubectl) -> Result<()> {
-    let wait = || kubectl.command("wait --for=condition=established crd --all");
-    for _ in 0..100 {
-        if wait()?.succeeds() {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    wait()?.read().map(drop)
-}
-
 /// Markers that end up in the ClusterServiceVersion.
 const MARKERS: &str = r#"#[csv(display_name = "Thing of the shop", order = 1)]
 #[csv(resource(kind = "Deployment", version = "v1"), resource(kind = "Service", version = "v1"))]
 #[csv(required(name = "certificates.cert-manager.io", version = "v1", kind = "Certificate", description = "Certificates of the servers."))]
 "#;
 
+/// This field is added to the kinds.
+const FIELD: &str = "    #[csv(display_name = \"Label\", order = 1)]\n    pub label: Option<String>,\n";
+
 /// Path and content of a base for the ClusterServiceVersion, the same as in a project scaffolded by
 /// operator-sdk. We add it to every other project.
 const BASE: (&str, &str) = (
     "config/manifests/bases/shop.clusterserviceversion.yaml",
-    r#"apiVersion: operators.coreos.com/v1alpha1
-kind: ClusterServiceVersion
-metadata:
-  annotations:
-    capabilities: Seamless Upgrades
-    categories: Database
-    repository: https://example.com/shop
-  labels:
-    operatorframework.io/arch.arm64: supported
-  name: shop.v0.0.0
-  namespace: placeholder
-spec:
-  apiservicedefinitions: {}
-  customresourcedefinitions:
-    required:
-    - {name: issuers.cert-manager.io, version: v1, kind: Issuer, displayName: Issuer, description: Issuers of certificates.}
-  description: Things of the shop.
-  displayName: The shop
-  icon:
-  - {base64data: "", mediatype: ""}
-  install:
-    spec:
-      deployments: null
-    strategy: ""
-  keywords: [shop]
-  links:
-  - {name: Home, url: 'https://example.com'}
-  maintainers:
-  - {email: shop@example.com, name: Shop}
-  maturity: stable
-  provider: {name: Shopkeepers}
-  version: 0.0.0
-"#,
+    include_str!("bundle_base.yaml"),
 );
 
 /// Bindings to roles which are not in config/, and a second service account. This file is also used
@@ -171,32 +132,23 @@ const BINDINGS: &str = include_str!("../../cli/tests/bundle/bindings.yaml");
 /// Adds the bindings and the service account to a project.
 fn add_bindings(project: &Path) -> Result<()> {
     let folder = project.join("config/rbac");
-    let list = folder.join("kustomization.yaml");
-    let text = fs_err::read_to_string(&list)?;
-    fs_err::write(
-        list,
-        text.replacen("resources:\n", "resources:\n- extra.yaml\n", 1),
+    edit(
+        &folder.join("kustomization.yaml"),
+        "resources:\n",
+        "resources:\n- extra.yaml\n",
     )?;
-    fs_err::write(folder.join("extra.yaml"), BINDINGS)?;
-    Ok(())
+    Ok(fs_err::write(folder.join("extra.yaml"), BINDINGS)?)
 }
 
 /// Adds the markers to all kinds in a folder and its subfolders.
 fn mark_kinds(folder: &Path) -> Result<()> {
-    for entry in fs_err::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            mark_kinds(&path)?;
-            continue;
-        }
+    let is_kind = |line: &str| line.starts_with("pub struct ") && line.ends_with("Spec {");
+    let mark = |line: &str| match is_kind(line) {
+        true => format!("{MARKERS}{line}\n{FIELD}"),
+        false => format!("{line}\n"),
+    };
+    for path in list_files(folder, "rs")? {
         let text = fs_err::read_to_string(&path)?;
-        let is_kind = |line: &str| line.starts_with("pub struct ") && line.ends_with("Spec {");
-        let mark = |line: &str| match is_kind(line) {
-            true => format!(
-                "{MARKERS}{line}\n    #[csv(display_name = \"Label\", order = 1)]\n    pub label: Option<String>,\n"
-            ),
-            false => format!("{line}\n"),
-        };
         fs_err::write(&path, text.lines().map(mark).collect::<String>())?;
     }
     Ok(())
@@ -204,16 +156,14 @@ fn mark_kinds(folder: &Path) -> Result<()> {
 
 fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> Result<()> {
     repo::rbuilder_command(bin, project, line)?.read()?;
-    let again = repo::rbuilder_command(bin, project, line)?.read()?;
-    ensure!(
-        again.starts_with("unchanged"),
-        "a second run changes the bundle:\n{again}"
-    );
+    run_again(bin, project, line)?;
     // The validators print what they find to stdout.
-    let found = Cmd::program(validators)
-        .shown_as("validators")
-        .arg(project.join("bundle"));
-    found.run()?;
+    let validate = || {
+        Cmd::program(validators)
+            .shown_as("validators")
+            .arg(project.join("bundle"))
+    };
+    validate().run()?;
     let csv = project.join("bundle/manifests/shop.clusterserviceversion.yaml");
     let text = fs_err::read_to_string(&csv)?;
     ensure!(
@@ -223,14 +173,16 @@ fn check_release(validators: &Path, bin: &Path, project: &Path, line: &str) -> R
     );
     let is_described = !project.join(BASE.0).exists() || text.contains("capabilities: Seamless Upgrades");
     ensure!(is_described, "the bundle lacks what the base says:\n{text}");
-    fs_err::write(
+    let (right, wrong) = (
+        format!("{}.0", Minor::EARLIEST),
+        format!("\"{}\"", Minor::EARLIEST),
+    );
+    edit(
         &csv,
-        text.replace(
-            &format!("minKubeVersion: {}.0", Minor::EARLIEST),
-            &format!("minKubeVersion: \"{}\"", Minor::EARLIEST),
-        ),
+        &format!("minKubeVersion: {right}"),
+        &format!("minKubeVersion: {wrong}"),
     )?;
-    let broken = Cmd::program(validators).arg(project.join("bundle")).succeeds();
+    let broken = validate().succeeds();
     fs_err::write(&csv, text)?;
     ensure!(!broken, "the validators pass a bundle that is wrong");
     Ok(())

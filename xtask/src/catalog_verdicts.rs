@@ -9,8 +9,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
 
 use crate::committed::update_file;
+use crate::project::{make_project, run_again};
+use crate::random::Random;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
@@ -46,33 +49,13 @@ impl CatalogJudge {
     }
 }
 
-/// Pseudorandom number generator (xorshift by Marsaglia).
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    /// Returns a number that is less than `limit`.
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % limit
-    }
-
-    fn choose<'a>(&mut self, values: &[&'a str]) -> &'a str {
-        values[self.below(values.len())]
-    }
-}
-
-const CHANNELS: usize = 600;
-
-/// Validates random channels. The verdicts are either recorded or compared with what we have
-/// recorded before.
+/// Validates the channels in the record, e.g. `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`. For each version this
+/// says which version it replaces and which ones it skips. The channels were made at random. To add
+/// another one, add a line with any verdict.
 pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> {
-    let channels: BTreeSet<String> = (0..CHANNELS as u64).map(random_channel).collect();
+    let recorded = fs_err::read_to_string(repo::root().join(VERDICTS))?;
+    let channels = recorded.lines().filter_map(|line| line.split_once(": "));
+    let channels: BTreeSet<&str> = channels.map(|(_, channel)| channel).collect();
     let folder = tempfile::Builder::new().prefix("rbuilder-channels-").tempdir()?;
     let mut folders = Vec::new();
     for (number, channel) in channels.iter().enumerate() {
@@ -89,60 +72,39 @@ pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> 
     update_file(VERDICTS, text.as_bytes(), !record, "bundle --record")
 }
 
-/// Returns a random channel such as `0.2.0 > 0.1.0 ~ 0.1.1 | 0.1.0`. For each version this says
-/// which version it replaces and which ones it skips. If all of it was random, hardly any channel
-/// would be valid, so half of the channels start from a linear sequence of upgrades with a few
-/// changes.
-fn random_channel(seed: u64) -> String {
-    const VERSIONS: [&str; 6] = ["0.6.0", "0.5.0", "0.4.0", "0.3.0", "0.2.0", "0.1.0"];
-    let mut random = Random::new(seed);
-    let versions = &VERSIONS[random.below(4)..];
-    let is_line = random.below(2) == 0;
-    let entry = |(at, version): (usize, &&str)| {
-        let mut entry = (*version).to_owned();
-        let below = versions.get(at + 1).filter(|_| is_line && random.below(8) > 0);
-        match below {
-            Some(below) => entry.push_str(&format!(" > {below}")),
-            None if random.below(3) > 0 => entry.push_str(&format!(" > {}", random.choose(&VERSIONS))),
-            None => {}
-        }
-        let skips: BTreeSet<&str> = (0..random.below(5).saturating_sub(2))
-            .map(|_| random.choose(&VERSIONS))
-            .collect();
-        if !skips.is_empty() {
-            entry.push_str(&format!(" ~ {}", skips.into_iter().collect::<Vec<_>>().join(",")));
-        }
-        entry
-    };
-    let entries: Vec<String> = versions.iter().enumerate().map(entry).collect();
-    entries.join(" | ")
-}
-
 /// Returns a catalog with just this channel.
 fn print_catalog(channel: &str) -> String {
-    let mut entries = String::new();
-    let mut bundles = String::new();
+    let name = |version: &str| format!("shop.v{version}");
+    let (mut entries, mut bundles) = (Vec::new(), Vec::new());
     for entry in channel.split(" | ") {
         let (entry, skips) = entry.split_once(" ~ ").unwrap_or((entry, ""));
         let (version, replaces) = entry.split_once(" > ").unwrap_or((entry, ""));
-        entries.push_str(&format!("- name: shop.v{version}\n"));
+        let mut entry = json!({ "name": name(version) });
         if !replaces.is_empty() {
-            entries.push_str(&format!("  replaces: shop.v{replaces}\n"));
+            entry["replaces"] = name(replaces).into();
         }
         if !skips.is_empty() {
-            let skips: Vec<String> = skips
-                .split(',')
-                .map(|version| format!("shop.v{version}"))
-                .collect();
-            entries.push_str(&format!("  skips: [{}]\n", skips.join(", ")));
+            entry["skips"] = skips.split(',').map(name).collect();
         }
-        bundles.push_str(&format!(
-            "---\nschema: olm.bundle\npackage: shop\nname: shop.v{version}\nimage: shop\nproperties:\n- type: olm.package\n  value: {{ packageName: shop, version: {version} }}\n"
-        ));
+        entries.push(entry);
+        let package = json!({ "packageName": "shop", "version": version });
+        bundles.push(json!({
+            "schema": "olm.bundle",
+            "package": "shop",
+            "name": name(version),
+            "image": "shop",
+            "properties": [{ "type": "olm.package", "value": package }],
+        }));
     }
-    format!(
-        "---\nschema: olm.package\nname: shop\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: shop\nname: stable\nentries:\n{entries}{bundles}"
-    )
+    let package = json!({ "schema": "olm.package", "name": "shop", "defaultChannel": "stable" });
+    let channel = json!({
+        "schema": "olm.channel",
+        "package": "shop",
+        "name": "stable",
+        "entries": entries,
+    });
+    let documents = [package, channel].into_iter().chain(bundles);
+    documents.map(|document| format!("---\n{document}\n")).collect()
 }
 
 const SEQUENCES: u64 = 24;
@@ -151,13 +113,11 @@ const SEQUENCES: u64 = 24;
 /// all catalogs.
 pub(crate) fn check_sequences(judge: &CatalogJudge, bin: &Path, folder: &Path) -> Result<()> {
     let base = folder.join("base");
-    fs_err::create_dir(&base)?;
-    for line in [
+    let commands = [
         "init --domain example.com --project-name shop",
         "create api --group cache --version v1 --kind Cup --controller=false",
-    ] {
-        repo::rbuilder_command(bin, &base, line)?.read()?;
-    }
+    ];
+    make_project(bin, &base, &commands)?;
     let mut released = Vec::new();
     for seed in 0..SEQUENCES {
         let project = folder.join(format!("sequence-{seed}"));
@@ -195,44 +155,28 @@ fn make_releases(
         "candidate,fast",
         "fast,stable",
     ];
-    let mut random = Random::new(seed + 1);
-    let mut versions = vec![
-        "0.1.0",
-        "0.1.1",
-        "0.2.0-rc.1",
-        "0.2.0",
-        "0.2.1",
-        "0.3.0-rc.1",
-        "0.3.0",
-        "0.4.0",
-    ];
-    let in_order = random.below(2) == 0;
-    let mut done = Vec::new();
+    const VERSIONS: &str = "0.1.0 0.1.1 0.2.0-rc.1 0.2.0 0.2.1 0.3.0-rc.1 0.3.0 0.4.0";
+    let mut random = Random::new(seed);
+    let mut versions: Vec<&str> = VERSIONS.split(' ').collect();
+    let in_order = random.once_in(2);
+    let mut done: Vec<&str> = Vec::new();
     let mut lines = Vec::new();
     while !versions.is_empty() {
         let version = versions.remove(if in_order { 0 } else { random.below(versions.len()) });
         let mut line = format!("bundle --manifests=false --version {version}");
-        if random.below(2) == 0 {
-            line.push_str(&format!(" --channels {}", random.choose(&CHANNELS)));
+        if random.once_in(2) {
+            line += &format!(" --channels {}", random.text(&CHANNELS));
         }
-        if !done.is_empty() && random.below(3) == 0 {
-            line.push_str(&format!(
-                " --skips {},{}",
-                random.choose(&done),
-                random.choose(&done)
-            ));
+        if !done.is_empty() && random.once_in(3) {
+            line += &format!(" --skips {},{}", random.text(&done), random.text(&done));
         }
-        if !done.is_empty() && random.below(5) == 0 {
-            line.push_str(&format!(" --replaces {}", random.choose(&done)));
+        if !done.is_empty() && random.once_in(5) {
+            line += &format!(" --replaces {}", random.text(&done));
         }
         if !repo::rbuilder_command(bin, project, &line)?.succeeds() {
             continue;
         }
-        let again = repo::rbuilder_command(bin, project, &line)?.read()?;
-        ensure!(
-            again.starts_with("unchanged"),
-            "a second `rbuilder {line}` changes files"
-        );
+        run_again(bin, project, &line)?;
         done.push(version);
         lines.push(line);
         let copy = project.with_extension(done.len().to_string());

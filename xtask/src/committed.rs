@@ -1,12 +1,21 @@
 //! Helpers for generated files that are committed. They can be read, compared and written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use similar::TextDiff;
 
 use crate::repo;
+use crate::sh::Cmd;
+
+/// The arguments of tasks whose results are committed.
+#[derive(clap::Args)]
+pub(crate) struct Check {
+    /// Change nothing; fail if a committed result is stale
+    #[arg(long)]
+    pub(crate) check: bool,
+}
 
 /// The contents of files. Keys are relative paths, which use `/` on all platforms.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -15,10 +24,6 @@ pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 ///
 /// The `path` is relative to the repository root, and `task` is the name of the task that
 /// generates the file.
-///
-/// # Errors
-///
-/// Returns an error if the committed file differs. The differences of text files are printed.
 pub(crate) fn update_file(path: &str, new: &[u8], is_check: bool, task: &str) -> Result<()> {
     let full = repo::root().join(path);
     let old = fs_err::read(&full).unwrap_or_default();
@@ -39,32 +44,40 @@ pub(crate) fn update_file(path: &str, new: &[u8], is_check: bool, task: &str) ->
     Ok(())
 }
 
+/// Like [`update_file`], but for a folder and everything in it. Returns false if the committed folder
+/// differs from the `new` files, and prints the differences.
+pub(crate) fn update_tree(path: &str, new: &Files, is_check: bool) -> Result<bool> {
+    let folder = repo::root().join(path);
+    let old = read_tree(&folder)?;
+    let differences = unified_diffs(&old, new);
+    if differences.is_empty() {
+        println!("{path} is up to date");
+    } else if is_check {
+        print!("{differences}");
+        return Ok(false);
+    } else {
+        write_tree(&folder, &old, new)?;
+        println!("{path} was brought up to date");
+    }
+    Ok(true)
+}
+
 /// Returns all files in a folder, but not the build output. If there is no such folder, the result
 /// is empty.
 pub(crate) fn read_tree(folder: &Path) -> Result<Files> {
     let mut files = Files::new();
-    if !folder.exists() {
-        return Ok(files);
-    }
-    let entries = walkdir::WalkDir::new(folder)
-        .into_iter()
-        .filter_entry(|entry| entry.depth() != 1 || entry.file_name() != "target");
-    for entry in entries {
-        let entry = entry?;
-        if entry.file_type().is_file() {
-            let path = entry.path().strip_prefix(folder)?;
-            let path = path
-                .components()
-                .map(|part| part.as_os_str().to_string_lossy())
-                .collect::<Vec<_>>();
-            files.insert(path.join("/"), fs_err::read(entry.path())?);
+    for path in list_files(folder, "")? {
+        let relative = path.strip_prefix(folder)?;
+        if !relative.starts_with("target") {
+            let name = relative.to_string_lossy().replace('\\', "/");
+            files.insert(name, fs_err::read(&path)?);
         }
     }
     Ok(files)
 }
 
 /// Returns the differences between `old` and `new` as unified diffs. Empty if there are none.
-pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
+fn unified_diffs(old: &Files, new: &Files) -> String {
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let text = |files: &Files, path: &String| {
         files
@@ -91,9 +104,32 @@ pub(crate) fn unified_diffs(old: &Files, new: &Files) -> String {
         .collect()
 }
 
+/// Returns the paths of all files in a folder and its subfolders that have this extension (or any, if
+/// it's empty), in sorted order. If there is no such folder, the result is empty.
+pub(crate) fn list_files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    if folder.is_dir() {
+        for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+            let entry = entry?;
+            let is_chosen =
+                extension.is_empty() || entry.path().extension().is_some_and(|it| it == extension);
+            if entry.file_type().is_file() && is_chosen {
+                paths.push(entry.into_path());
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// Lists all files that git tracks or would add, one per line.
+pub(crate) fn tracked_files() -> Result<String> {
+    let list = Cmd::new("git ls-files --cached --others --exclude-standard");
+    list.dir(repo::root()).read()
+}
+
 /// Updates a folder from `old` to `new`. Writes all files that have changed, and removes files that
 /// are not in `new`.
-pub(crate) fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
+fn write_tree(folder: &Path, old: &Files, new: &Files) -> Result<()> {
     for (path, content) in new
         .iter()
         .filter(|(path, content)| old.get(*path) != Some(content))

@@ -22,38 +22,22 @@ pub(crate) struct ControlPlane {
 
 impl ControlPlane {
     /// Starts the programs from a folder and waits for them to become ready.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the process cannot be built or does not start.
     pub(crate) fn start(assets: &Path) -> Result<Self> {
         Self::start_with(assets, None)
     }
 
     /// Like [`start`](Self::start), but using real controllers and nodes.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`start`](Self::start). Also returns an error if a program is missing.
     pub(crate) fn start_with_nodes(assets: &Path) -> Result<Self> {
         Self::start_with(assets, Some("nodes"))
     }
 
     /// Starts just etcd and kube-apiserver. We don't have to compile the library for this.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`start`](Self::start).
     pub(crate) fn start_servers(assets: &Path) -> Result<Self> {
         Self::run(Cmd::program(repo::build_example("servers")?), assets)
     }
 
     /// Starts etcd, kube-apiserver (with some additional arguments), the real controllers and a
     /// node. We don't have to compile the library for this.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`start_with_nodes`](Self::start_with_nodes).
     pub(crate) fn start_audited(assets: &Path, arguments: &[String]) -> Result<Self> {
         let program = Cmd::program(repo::build_example("servers")?);
         Self::run(program.arg("nodes").args(arguments), assets)
@@ -87,10 +71,6 @@ impl ControlPlane {
 
     /// Returns the CPU time (user and system) used by the control plane so far. The resolution is
     /// 10 ms.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error on systems without /proc.
     pub(crate) fn cpu_time(&self) -> Result<Duration> {
         let mut processes = Vec::new();
         for entry in fs_err::read_dir("/proc")? {
@@ -146,10 +126,6 @@ impl Drop for ControlPlane {
 }
 
 /// Runs a client of the API server such as kubectl.
-///
-/// # Errors
-///
-/// Returns an error if the client fails or the API server returns a warning.
 pub(crate) fn run_without_warning(command: Cmd) -> Result<()> {
     let (mut command, shown) = command.into_parts();
     let ran = command.stdin(Stdio::null()).output()?;

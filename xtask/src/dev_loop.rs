@@ -4,15 +4,15 @@
 //! the operator is running: first it should set another value, and then it doesn't compile anymore.
 //! There must be no processes and folders left when everything has been stopped.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
 
 use crate::kubectl::Kubectl;
-use crate::project::scaffold;
+use crate::project::{edit, scaffold};
+use crate::run::Running;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
@@ -39,81 +39,58 @@ const RUNNING: &str = "the manager is running\n";
 pub(crate) fn follow_loop() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let temp = tempfile::Builder::new().prefix("rbuilder-dev-loop-").tempdir()?;
-    let project = Project::scaffold(&bin, &temp.path().join("crew"))?;
+    let folder = temp.path().join("crew");
+    scaffold(&bin, &folder, COMMANDS)?;
+    let handlers = fs_err::read_to_string(folder.join(HANDLERS))?;
+    // Changes the defaulter so that it sets this value.
+    let set_default = |value: &str| {
+        let annotations = "object.metadata.annotations.get_or_insert_default()";
+        let statement = format!("    {annotations}.insert(\"edited\".into(), \"{value}\".into());\n{PLACE}");
+        fs_err::write(folder.join(HANDLERS), &handlers)?;
+        edit(&folder.join(HANDLERS), PLACE, &statement)
+    };
     // We use a folder of our own for temporary files. This allows us to see if anything is left
     // there.
     let scratch = temp.path().join("tmp");
     fs_err::create_dir(&scratch)?;
-    project.set_default("first")?;
-    let mut dev = Dev::start(&project, &bin, &scratch, &temp.path().join("log"))?;
+    set_default("first")?;
+    let mut dev = Dev::start(&folder, &bin, &scratch, &temp.path().join("log"))?;
     dev.wait_for(RUNNING, 1)?;
     let cluster = Cluster {
         kubectl: Kubectl::find(&dev.kubeconfig()?)?,
         manifest: temp.path().join("mate.json"),
     };
     ensure!(cluster.create("a")? == "first", "the defaulter was not called");
-    project.set_default("second")?;
+    set_default("second")?;
     dev.wait_for(RUNNING, 2)?;
     ensure!(cluster.create("b")? == "second", "the edit was not taken over");
-    project.set_default("\" mistake")?;
+    set_default("\" mistake")?;
     dev.wait_for("the previous build keeps running", 1)?;
-    ensure!(
-        cluster.create("c")? == "second",
-        "a mistake has stopped the operator"
-    );
+    let value = cluster.create("c")?;
+    ensure!(value == "second", "a mistake has stopped the operator");
     dev.terminate()?;
     check_nothing_left(&scratch)?;
     println!("`rbuilder dev` defaulted, converted, followed edits, and left nothing");
     Ok(())
 }
 
-/// The project in which we run the command.
-struct Project {
-    folder: PathBuf,
-    /// Original content of the file with the handlers.
-    handlers: String,
-}
-
-impl Project {
-    fn scaffold(bin: &Path, folder: &Path) -> Result<Project> {
-        scaffold(bin, folder, COMMANDS)?;
-        Ok(Project {
-            folder: folder.to_owned(),
-            handlers: fs_err::read_to_string(folder.join(HANDLERS))?,
-        })
-    }
-
-    /// Changes the defaulter so that it sets this value.
-    fn set_default(&self, value: &str) -> Result<()> {
-        ensure!(self.handlers.contains(PLACE), "{HANDLERS} has no line `{PLACE}`");
-        let statement = format!(
-            "    object.metadata.annotations.get_or_insert_default().insert(\"edited\".into(), \"{value}\".into());\n{PLACE}"
-        );
-        let text = self.handlers.replace(PLACE, &statement);
-        Ok(fs_err::write(self.folder.join(HANDLERS), text)?)
-    }
-}
-
-/// The command while it's running. It is killed on drop, which also ends all processes it has
-/// started.
+/// The command while it's running. If it is killed, that also ends all processes it has started.
 struct Dev {
-    child: Child,
+    process: Running,
     log: PathBuf,
 }
 
 impl Dev {
-    fn start(project: &Project, bin: &Path, scratch: &Path, log: &Path) -> Result<Dev> {
-        let mut command = repo::project_command(&project.folder, "rbuilder dev").path_first(bin)?;
+    fn start(project: &Path, bin: &Path, scratch: &Path, log: &Path) -> Result<Dev> {
+        let mut command = repo::project_command(project, "rbuilder dev")
+            .env("KUBEBUILDER_ASSETS", assets::ensure_assets()?)
+            .env("TMPDIR", scratch)
+            .path_first(bin)?;
         if let Some(kubectl) = assets::ensure_kubectl()? {
             command = command.path_first(&kubectl)?;
         }
-        command = command.env("KUBEBUILDER_ASSETS", assets::ensure_assets()?);
-        command = command.env("TMPDIR", scratch).without_input().echo();
-        let (mut command, _) = command.into_parts();
-        let output = File::create(log)?;
-        command.stdout(output.try_clone()?).stderr(output);
         Ok(Dev {
-            child: command.spawn().context("cannot run rbuilder")?,
+            process: Running::start(command.without_input(), log)?,
             log: log.to_owned(),
         })
     }
@@ -124,20 +101,12 @@ impl Dev {
 
     /// Waits for a text to be printed the given number of times.
     fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            let printed = self.printed()?;
-            if printed.matches(text).count() >= times {
-                return Ok(());
-            }
-            if let Some(status) = self.child.try_wait()? {
-                bail!("`rbuilder dev` ended with {status}:\n{printed}");
-            }
-            if Instant::now() > deadline {
-                bail!("`rbuilder dev` did not print `{}`:\n{printed}", text.trim());
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        let log = self.log.clone();
+        let is_printed = || Ok(fs_err::read_to_string(&log)?.matches(text).count() >= times);
+        let waited = self
+            .process
+            .wait_until(TIMEOUT, "the text is missing", is_printed);
+        waited.with_context(|| format!("no `{}` in\n{}", text.trim(), self.printed().unwrap_or_default()))
     }
 
     fn kubeconfig(&self) -> Result<PathBuf> {
@@ -148,21 +117,11 @@ impl Dev {
 
     /// Sends SIGTERM to the command, and waits until it has exited.
     fn terminate(&mut self) -> Result<()> {
-        Cmd::new(&format!("kill -TERM {}", self.child.id())).run()?;
-        let status = self.child.wait()?;
-        ensure!(
-            status.success(),
-            "`rbuilder dev` ended with {status}:\n{}",
-            self.printed()?
-        );
+        Cmd::new(&format!("kill -TERM {}", self.process.0.id())).run()?;
+        let status = self.process.wait(TIMEOUT)?;
+        let printed = self.printed()?;
+        ensure!(status.success(), "`rbuilder dev` ended with {status}:\n{printed}");
         Ok(())
-    }
-}
-
-impl Drop for Dev {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -177,18 +136,19 @@ impl Cluster {
     /// Creates an object in one version, and reads it in another. Returns the value set by the
     /// defaulter.
     fn create(&self, name: &str) -> Result<String> {
-        let manifest = format!(
-            r#"{{"apiVersion": "crew.example.com/v1", "kind": "Mate", "metadata": {{"name": "{name}"}}, "spec": {{}}}}"#
-        );
-        fs_err::write(&self.manifest, manifest)?;
+        let manifest = json!({
+            "apiVersion": "crew.example.com/v1",
+            "kind": "Mate",
+            "metadata": { "name": name },
+            "spec": {},
+        });
+        fs_err::write(&self.manifest, manifest.to_string())?;
         self.kubectl.command("create -f")?.arg(&self.manifest).run()?;
         let column = "-o=jsonpath={.apiVersion} {.metadata.annotations.edited}";
         let get = self.kubectl.command("get mates.v2.crew.example.com")?;
         let found = get.args([name, column]).read()?;
-        let edited = found.strip_prefix("crew.example.com/v2 ");
-        Ok(edited
-            .with_context(|| format!("{name} is not shown in v2: {found}"))?
-            .to_owned())
+        let edited = found.strip_prefix("crew.example.com/v2 ").map(str::to_owned);
+        edited.with_context(|| format!("{name} is not shown in v2: {found}"))
     }
 }
 

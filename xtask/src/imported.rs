@@ -41,50 +41,10 @@ const NOT_AT_RANDOM: &[&str] = &["Bound", "Kubernetes", "Workload"];
 const REFUSED_SAMPLE: &str = "tests/rule.rs";
 
 /// This test is added for each version of a kind.
-const ROUND_TRIP: &str = r#"//! Objects that the API server stores are the same after a way through the types.
-
-use imported_operator::api;
-use kube::{CustomResourceExt, Resource};
-use rbuilder::testing::RandomObjects;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-fn check<K>()
-where
-    K: CustomResourceExt + Resource<DynamicType = ()> + DeserializeOwned + Serialize,
-{
-    let objects = RandomObjects::new(&K::crd(), &K::version(&()));
-    for object in objects.iter(200) {
-        let typed: K = serde_json::from_value(object.clone())
-            .unwrap_or_else(|error| panic!("{error}: {object:#}"));
-        let written = serde_json::to_value(typed).unwrap();
-        let written = objects.admit(written).unwrap();
-        assert_eq!(normalize(written), normalize(object));
-    }
-}
-
-/// A field that is null and one that is absent are the same for an `Option`, and a `Time` has no fraction of seconds.
-fn normalize(value: Value) -> Value {
-    match value {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name, normalize(value)))
-            .collect(),
-        Value::Array(items) => items.into_iter().map(normalize).collect(),
-        Value::String(text) => text.replace(".123456Z", "Z").into(),
-        value => value,
-    }
-}
-"#;
+const ROUND_TRIP: &str = include_str!("imported_round_trip.rs.in");
 
 /// Creates a project from the CRDs. For each version of each kind, it gets a test with random
 /// objects.
-///
-/// # Errors
-///
-/// Returns an error if a CRD is rejected or a file cannot be read or written.
 pub(crate) fn import_definitions(bin: &Path, folder: &Path, fresh: bool) -> Result<()> {
     repo::rbuilder_command(bin, folder, "init --domain example.com")?
         .echo()

@@ -16,10 +16,6 @@ pub(crate) struct Kubectl {
 
 impl Kubectl {
     /// Finds kubectl. It is built if necessary.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`assets::ensure_kubectl`].
     pub(crate) fn find(kubeconfig: &Path) -> Result<Self> {
         Ok(Kubectl {
             folder: assets::ensure_kubectl()?,
@@ -28,10 +24,6 @@ impl Kubectl {
     }
 
     /// Returns a kubectl command with the arguments from `line`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `PATH` cannot be extended.
     pub(crate) fn command(&self, line: &str) -> Result<Cmd> {
         let command = Cmd::new("kubectl")
             .words(line)

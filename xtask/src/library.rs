@@ -64,10 +64,6 @@ pub(crate) struct Project {
 
 impl Project {
     /// Scaffolds an operator. Use the `flags` to select where the library is from.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a command fails.
     pub(crate) fn init(bin: &Path, flags: &[&str]) -> Result<Project> {
         let home = tempfile::Builder::new().prefix("rbuilder-library-").tempdir()?;
         let folder = home.path().join("shop-operator");
@@ -93,10 +89,6 @@ impl Project {
     }
 
     /// Changes the registry of the library, which is crates.io by default.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if Cargo.toml does not contain a version of the library.
     pub(crate) fn use_registry(mut self, name: &str, index: &str) -> Result<Project> {
         let path = self.folder.join("Cargo.toml");
         let text = fs_err::read_to_string(&path)?;
@@ -115,10 +107,6 @@ impl Project {
     }
 
     /// Checks that all packages have the right source, and runs the project's tests.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a test fails or a package comes from this checkout.
     pub(crate) fn check(&self) -> Result<()> {
         let metadata = self.cargo("cargo metadata --format-version 1").read()?;
         let metadata: Value = serde_json::from_str(&metadata)?;

@@ -22,18 +22,14 @@ mod dev_loop;
 mod docs;
 mod e2e;
 mod examples;
-mod formats;
 mod former;
 mod grafana;
-mod health;
 mod helm;
 mod image;
 mod imported;
 mod kubectl;
 mod library;
 mod makefile;
-mod mutations;
-mod objects;
 mod oracle;
 mod packages;
 mod pages;
@@ -41,7 +37,12 @@ mod patterns;
 mod peers;
 mod pictures;
 mod project;
+#[allow(dead_code)] // shared with other tests
+#[path = "../../crates/generator/tests/fuzz/random.rs"]
+mod random;
+mod records;
 mod release;
+mod run;
 mod scaffold;
 mod sequences;
 mod shared_cluster;
@@ -50,12 +51,14 @@ mod templates;
 mod tidy;
 mod tools;
 mod tutorials;
+mod value;
 mod versions;
 mod workflows;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use committed::Check;
 use xtask_base::{page, repo, sh};
 
 /// Automation of the rbuilder repository.
@@ -81,26 +84,26 @@ enum Task {
     /// Validate the bundles of scaffolds for the Operator Lifecycle Manager (needs Go)
     Bundle(bundle::Args),
     /// Generate the catalogue of Kubernetes' types from its OpenAPI documents (needs Go)
-    Catalogue(catalogue::Args),
+    Catalogue(Check),
     /// Record kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
-    Cel(cel::Args),
+    Cel(Check),
     /// Run all checks that must pass before a change is merged, or some of them
     Ci(ci::Args),
     /// Run `rbuilder dev` in a scaffold, edit the source, and check that nothing is left behind
     DevLoop,
     /// Generate the reference pages of the guide from the parsers' tables
-    Docs(docs::Args),
+    Docs(Check),
     /// Run `make test-e2e` in a scaffold with and without its manager
     E2e,
     /// Regenerate the projects in examples/ with the commands that a user types
-    Examples(examples::Args),
+    Examples(Check),
     /// Record which strings the API server accepts for each format (needs Go)
-    Formats(formats::Args),
+    Formats(Check),
     /// Check the rules and dashboards of a scaffold with promtool and Grafana's types (needs Go and
     /// Node.js)
     Grafana(grafana::Args),
     /// Record how GitOps tools judge the health of objects (needs Go)
-    Health(health::Args),
+    Health(Check),
     /// Compare the charts of scaffolds with the output of kustomize, and install, upgrade and
     /// uninstall one with Helm (needs Go)
     Helm(helm::Args),
@@ -111,17 +114,17 @@ enum Task {
     /// Build scaffolds with the library from a git repository and from a path, without this checkout
     Library,
     /// Record kube-apiserver's responses to the mutation corpus
-    Mutations(mutations::Args),
+    Mutations(Check),
     /// Record kube-apiserver's responses to writes of custom resources
-    Objects(objects::Args),
+    Objects(Check),
     /// Record the manifests that controller-gen generates from the Go half of the oracle
-    Oracle(oracle::Args),
+    Oracle(Check),
     /// Look at the generated HTML pages in a headless browser
     Pages,
     /// Record which patterns Go's regexp compiles, and what they match (needs Go)
     Patterns(patterns::Args),
     /// Generate the pictures of the guide from diagrams and from the figures in its tables
-    Pictures(pictures::Args),
+    Pictures(Check),
     /// Check that the version can be published: names, changelog, packages, and a scaffold that
     /// uses the packages
     Release(release::Args),
@@ -168,15 +171,15 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Docs(args) => docs::update_pages(args),
         Task::E2e => e2e::check_end_to_end(),
         Task::Examples(args) => examples::update_projects(args),
-        Task::Formats(args) => formats::record_verdicts(args),
+        Task::Formats(args) => records::record_formats(args),
         Task::Grafana(args) => grafana::check_dashboards(args),
-        Task::Health(args) => health::record_verdicts(args),
+        Task::Health(args) => records::record_health(args),
         Task::Helm(args) => helm::check_charts(args),
         Task::Image(args) => image::check_image(args),
         Task::Makefile => makefile::check_makefile(),
         Task::Library => library::check_sources(),
-        Task::Mutations(args) => mutations::record_answers(args),
-        Task::Objects(args) => objects::record_answers(args),
+        Task::Mutations(args) => records::record_mutations(args),
+        Task::Objects(args) => records::record_objects(args),
         Task::Oracle(args) => oracle::record_manifests(args),
         Task::Pages => pages::check_pages(),
         Task::Patterns(args) => patterns::record_verdicts(args),

@@ -6,100 +6,53 @@
 //! `crates/generator/tests/oracle.rs` compares this with the output of rbuilder, and does not need
 //! Go.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
-use crate::committed::{Files, read_tree, unified_diffs, write_tree};
+use crate::committed::{Check, Files, read_tree, update_tree};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// Describes how to run controller-gen. Keep in sync with `crates/generator/tests/oracle.rs`, which
-/// has the same runs with the options of rbuilder.
-struct Run {
-    /// Name of the folder in recorded/.
-    name: &'static str,
-    /// Which generator to run, with its options.
-    generator: &'static str,
-    /// Paths of the Go packages.
-    paths: &'static str,
-}
-
-const RUNS: &[Run] = &[
-    Run {
-        name: "crd",
-        generator: "crd:allowDangerousTypes=true,ignoreUnexportedFields=true",
-        paths: "./api/...",
-    },
-    Run {
-        name: "crd_short",
-        generator: "crd:maxDescLen=50",
-        paths: "./api/docs/...",
-    },
-    Run {
-        name: "crd_metadata",
-        generator: "crd:generateEmbeddedObjectMeta=true",
-        paths: "./api/kubernetes/...",
-    },
-    Run {
-        name: "rbac",
-        generator: "rbac:roleName=manager-role",
-        paths: "./rbac/...",
-    },
-    Run {
-        name: "webhook",
-        generator: "webhook",
-        paths: "./webhook/...",
-    },
-    Run {
-        name: "webhook_named",
-        generator: "webhook",
-        paths: "./named/...",
-    },
+/// Runs of controller-gen: the name of the folder in recorded/, the generator with its options, and
+/// the paths of the Go packages. Keep in sync with `crates/generator/tests/oracle.rs`, which has the
+/// same runs with the options of rbuilder.
+#[rustfmt::skip]
+const RUNS: &[(&str, &str, &str)] = &[
+    ("crd", "crd:allowDangerousTypes=true,ignoreUnexportedFields=true", "./api/..."),
+    ("crd_short", "crd:maxDescLen=50", "./api/docs/..."),
+    ("crd_metadata", "crd:generateEmbeddedObjectMeta=true", "./api/kubernetes/..."),
+    ("rbac", "rbac:roleName=manager-role", "./rbac/..."),
+    ("webhook", "webhook", "./webhook/..."),
+    ("webhook_named", "webhook", "./named/..."),
 ];
 
 const RECORDED: &str = "testdata/oracle/recorded";
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Change nothing; fail and print the differences if the output differs from the recorded one
-    #[arg(long)]
-    check: bool,
-}
-
 /// Runs controller-gen on all of the APIs. The output is either written or compared with the
 /// existing one.
-pub(crate) fn record_manifests(args: &Args) -> Result<()> {
-    let binary = tools::ensure_tool(&tools::CONTROLLER_GEN)?;
+pub(crate) fn record_manifests(args: &Check) -> Result<()> {
+    let binary = tools::ensure_tool("controller-gen")?;
     let mut new = Files::new();
-    for run in RUNS {
+    for (name, generator, paths) in RUNS {
         let folder = tempfile::Builder::new().prefix("rbuilder-oracle-").tempdir()?;
-        let generator = run.generator.split(':').next().unwrap_or_default();
+        let kind = generator.split(':').next().unwrap_or_default();
         Cmd::program(&binary)
-            .arg(run.generator)
-            .arg(format!("paths={}", run.paths))
-            .arg(format!("output:{generator}:dir={}", folder.path().display()))
+            .arg(generator)
+            .arg(format!("paths={paths}"))
+            .arg(format!("output:{kind}:dir={}", folder.path().display()))
             .dir(&repo::root().join("testdata/oracle/go"))
             .run()?;
         let files = read_tree(folder.path())?;
-        if files.is_empty() {
-            bail!("controller-gen made nothing of the run {}", run.name);
-        }
+        ensure!(!files.is_empty(), "controller-gen made nothing of the run {name}");
         new.extend(
             files
                 .into_iter()
-                .map(|(path, text)| (format!("{}/{path}", run.name), text)),
+                .map(|(path, text)| (format!("{name}/{path}"), text)),
         );
     }
-    let committed = repo::root().join(RECORDED);
-    let old = read_tree(&committed)?;
-    let differences = unified_diffs(&old, &new);
-    if differences.is_empty() {
-        println!("{RECORDED} is up to date");
-    } else if args.check {
-        print!("{differences}");
-        bail!("{RECORDED} is stale; run `cargo xtask oracle` and read the diff");
-    } else {
-        write_tree(&committed, &old, &new)?;
-        println!("{RECORDED} was brought up to date");
-    }
+    let is_current = update_tree(RECORDED, &new, args.check)?;
+    ensure!(
+        is_current,
+        "{RECORDED} is stale; run `cargo xtask oracle` and read the diff"
+    );
     Ok(())
 }

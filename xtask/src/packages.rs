@@ -6,10 +6,6 @@ use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
 /// Returns the published packages of this workspace.
-///
-/// # Errors
-///
-/// Returns an error if cargo cannot read the workspace.
 pub(crate) fn published_packages() -> Result<Vec<Value>> {
     let mut metadata = read_metadata(&["--no-deps"])?;
     let Value::Array(packages) = metadata["packages"].take() else {
@@ -20,10 +16,6 @@ pub(crate) fn published_packages() -> Result<Vec<Value>> {
 }
 
 /// Runs `cargo metadata` in the workspace and returns its output.
-///
-/// # Errors
-///
-/// Same as [`published_packages`].
 pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
     let text = Cmd::new("cargo metadata --format-version 1")
         .args(arguments)
@@ -33,10 +25,6 @@ pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
 }
 
 /// Returns a package's name.
-///
-/// # Errors
-///
-/// Returns an error if the package has no name.
 pub(crate) fn name_of(package: &Value) -> Result<&str> {
     package["name"].as_str().context("a package has no name")
 }

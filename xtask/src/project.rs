@@ -2,41 +2,53 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::repo;
 use crate::sh::Cmd;
 
 /// Creates a project in a new folder, and locks its dependencies. The first of the `rbuilder`
 /// commands must be `init`.
-///
-/// # Errors
-///
-/// Returns an error if the folder exists or a command fails.
-pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[&str]) -> Result<()> {
+pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[impl AsRef<str>]) -> Result<()> {
+    println!("\nin {}", folder.display());
+    make_project(bin, folder, commands)?;
+    share_lockfile(folder)
+}
+
+/// Creates a project in a new folder.
+pub(crate) fn make_project(bin: &Path, folder: &Path, commands: &[impl AsRef<str>]) -> Result<()> {
     fs_err::create_dir(folder)?;
     for line in commands {
-        repo::rbuilder_command(bin, folder, line)?.echo().run()?;
+        repo::rbuilder_command(bin, folder, line.as_ref())?.read()?;
     }
-    share_lockfile(folder)
+    Ok(())
+}
+
+/// Runs an `rbuilder` command which must not change anything, since it has been run before.
+pub(crate) fn run_again(bin: &Path, folder: &Path, line: &str) -> Result<()> {
+    let again = repo::rbuilder_command(bin, folder, line)?.read()?;
+    ensure!(
+        again.starts_with("unchanged"),
+        "a second `rbuilder {line}` changes files:\n{again}"
+    );
+    Ok(())
+}
+
+/// Replaces a text in a file, where it must be.
+pub(crate) fn edit(path: &Path, old: &str, new: &str) -> Result<()> {
+    let text = fs_err::read_to_string(path)?;
+    ensure!(text.contains(old), "{} has no `{old}`", path.display());
+    Ok(fs_err::write(path, text.replace(old, new))?)
 }
 
 /// Locks a project's dependencies to the versions from this workspace, to avoid compiling them
 /// again.
-///
-/// # Errors
-///
-/// Returns an error if the lockfile cannot be copied.
 pub(crate) fn share_lockfile(folder: &Path) -> Result<()> {
     fs_err::copy(repo::root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
     Ok(())
 }
 
 /// Creates a git repository and commits all files in the folder. Returns the commit hash.
-///
-/// # Errors
-///
-/// Returns an error if git fails.
 pub(crate) fn commit_all(folder: &Path) -> Result<String> {
     let git = |line: &str| {
         Cmd::new("git -c user.name=test -c user.email=test@example.com")
@@ -50,10 +62,6 @@ pub(crate) fn commit_all(folder: &Path) -> Result<String> {
 }
 
 /// Returns the home folder of cargo, which is where it stores downloaded packages.
-///
-/// # Errors
-///
-/// Returns an error if neither CARGO_HOME nor the user's home directory is known.
 pub(crate) fn cargo_home() -> Result<PathBuf> {
     let asked = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = || Some(std::env::home_dir()?.join(".cargo"));

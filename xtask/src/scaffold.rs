@@ -11,8 +11,7 @@
 //! spend most of the time waiting for servers. Note that cargo locks the target folder during a
 //! build.
 
-use std::collections::BTreeSet;
-use std::io::{Read as _, Seek as _};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -21,145 +20,30 @@ use rbuilder_templates::{Command, TEMPLATES, Template, USED_NAMES};
 use serde::Deserialize;
 
 use crate::project::share_lockfile;
+use crate::run::capture;
 use crate::sh::Cmd;
 use crate::{imported, repo, sequences, tools};
 
-/// A list of commands. We check the project after each of them.
+/// A row of journeys.yaml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Journey {
     /// Name of the project, and of its folder.
-    name: &'static str,
-    /// Arguments for `rbuilder`, one entry per command.
-    commands: &'static [&'static str],
-    /// Files that we write after the second command. Each consists of a path and the text.
-    files: &'static [(&'static str, &'static str)],
-    tested: Tested,
+    name: String,
+    commands: Vec<String>,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    tests_at_end: bool,
 }
-
-/// Determines when to run the tests. Note that they're always compiled by clippy.
-#[derive(PartialEq)]
-enum Tested {
-    EachCommand,
-    /// Use this for journeys that just add more kinds. The tests of all kinds come from the same
-    /// templates, so it's enough to run them once.
-    LastCommand,
-}
-
-/// The commands and files that were used to create a project.
-type Made = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// A project for which all commands have been run.
 struct Finished {
-    name: &'static str,
+    name: String,
     folder: PathBuf,
     /// The folder that contains the project. It is removed on drop.
     _parent: tempfile::TempDir,
 }
-
-/// A module with a type for a kind that belongs to another project.
-const BINDING: &[(&str, &str)] = &[
-    (
-        "src/lib.rs",
-        "// SPDX-License-Identifier: Apache-2.0\n\npub mod api;\npub mod controller;\npub mod stall;\n",
-    ),
-    (
-        "src/stall.rs",
-        "// SPDX-License-Identifier: Apache-2.0\n\n//! A kind of another project.\n\n\
-         use kube::CustomResource;\nuse schemars::JsonSchema;\nuse serde::{Deserialize, Serialize};\n\n\
-         /// StallSpec is what this project reads of a Stall.\n\
-         #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]\n\
-         #[kube(group = \"example.org\", version = \"v1\", kind = \"Stall\", namespaced)]\n\
-         pub struct StallSpec {\n    /// owner is required.\n    pub owner: String,\n}\n",
-    ),
-];
-
-const JOURNEYS: &[Journey] = &[
-    Journey {
-        name: "plain-operator",
-        commands: &[
-            "init --domain example.com",
-            "create api --group cache --version v1alpha1 --kind Memcached",
-        ],
-        files: &[],
-        tested: Tested::EachCommand,
-    },
-    Journey {
-        name: "webhook-operator",
-        commands: &[
-            "init --domain example.com",
-            "create api --group crew --version v1 --kind Mate",
-            "create webhook --group crew --version v1 --kind Mate --defaulting --validation",
-            "create api --group crew --version v2 --kind Mate",
-            "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
-            "edit --enable prometheus,network-policy,cert-manager",
-        ],
-        files: &[],
-        tested: Tested::EachCommand,
-    },
-    Journey {
-        name: "grouped-operator",
-        commands: &[
-            "init --domain example.com --multigroup --license none",
-            "create api --group crew --version v1 --kind Captain --namespaced=false",
-            "create api --group ship --version v2beta1 --kind HTTPFrigate --controller=false",
-            "create webhook --group crew --version v1 --kind Captain --validation",
-        ],
-        files: &[],
-        tested: Tested::EachCommand,
-    },
-    Journey {
-        name: "namespaced-operator",
-        commands: &[
-            "init --domain example.com --namespaced --owner 'The Crew'",
-            "create api --group crew --version v1 --kind Sailor",
-        ],
-        files: &[],
-        tested: Tested::EachCommand,
-    },
-    Journey {
-        name: "foreign-operator",
-        commands: &[
-            "init --domain example.com",
-            // The project itself defines the type here. We could use a crate, but it takes long
-            // until these support a new version of kube.
-            "create api --group example.org --version v1 --kind Stall --external-path crate::stall::Stall",
-            "create api --group apps --version v1 --kind ReplicaSet --controller",
-            "create webhook --group core --version v1 --kind Pod --defaulting",
-            "create api --version v1 --kind ConfigMap --resource=false",
-            "create api --group apps --version v1 --kind ReplicaSet --controller-name replica-audit",
-            "create webhook --version v1 --kind Node --validation --validation-path /check/nodes",
-            "create api --group autoscaling --version v1 --kind HorizontalPodAutoscaler --controller",
-            "create webhook --group example.org --version v1 --kind Stall --defaulting --validation",
-        ],
-        files: BINDING,
-        tested: Tested::LastCommand,
-    },
-    Journey {
-        name: "foreign-grouped-operator",
-        commands: &[
-            "init --domain example.com --multigroup --namespaced",
-            "create api --group core --version v1 --kind Node --controller",
-            "create api --group apps --version v1 --kind Deployment --controller",
-            "create api --group shop --version v1 --kind Deployment",
-            "create webhook --group apps --version v1 --kind Deployment --defaulting --validation",
-            "create api --group shop --version v1 --kind Deployment --controller-name deployment-audit",
-        ],
-        files: &[],
-        tested: Tested::LastCommand,
-    },
-    Journey {
-        name: "image-operator",
-        commands: &[
-            "init --domain example.com --namespaced",
-            "create api --group cache --version v1 --kind Memcached --image memcached:1.6.26-alpine3.19 \
-             --image-container-command memcached,--memory-limit=64,-v --image-container-port 11211 --run-as-user 1001",
-            // This kind is called like a type that is used in its controller.
-            "create api --group cache --version v1 --kind Container --image registry:5000/app@sha256:0123",
-            "create api --group cache --version v1 --kind Pool --image app --namespaced=false",
-        ],
-        files: &[],
-        tested: Tested::EachCommand,
-    },
-];
 
 /// This project has kinds that are called like other items in their files.
 const NAMES: &str = "names-operator";
@@ -209,27 +93,20 @@ pub(crate) struct Args {
 /// Runs every journey.
 pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
-    let chosen = |journey: &&Journey| {
-        args.filter
-            .as_ref()
-            .is_none_or(|filter| journey.name.contains(filter))
-    };
-    let journeys: Vec<_> = JOURNEYS.iter().filter(chosen).collect();
+    let mut journeys: Vec<Journey> = serde_saphyr::from_str(include_str!("journeys.yaml"))?;
+    let others = [NAMES, sequences::NAME, imported::NAME];
+    let names = journeys.iter().map(|journey| journey.name.as_str()).chain(others);
+    let known = names.collect::<Vec<_>>().join(", ");
     let asks = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter));
+    journeys.retain(|journey| asks(&journey.name));
+    if journeys.is_empty() && !others.into_iter().any(asks) {
+        bail!("no journey matches; there are {known}");
+    }
     if asks(NAMES) {
         walk_names(&bin, args.fresh)?;
     }
     if asks(sequences::NAME) {
         sequences::walk_sequences(&bin, args.fresh)?;
-    }
-    let others = [NAMES, sequences::NAME, imported::NAME];
-    if journeys.is_empty() && !others.into_iter().any(asks) {
-        let names: Vec<_> = JOURNEYS
-            .iter()
-            .map(|journey| journey.name)
-            .chain(others)
-            .collect();
-        bail!("no journey matches; there are {}", names.join(", "));
     }
     std::thread::scope(|scope| {
         let (sender, finished) = mpsc::channel::<Finished>();
@@ -237,7 +114,7 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
         let mut checked = BTreeSet::new();
         let imported = asks(imported::NAME).then(|| walk_imported(&bin, args.fresh));
         let others = journeys
-            .into_iter()
+            .iter()
             .map(|journey| walk(journey, &mut checked, &bin, args.fresh));
         let walked = imported.into_iter().chain(others).try_for_each(|project| {
             // If this fails, there was an error in the other thread. We will report it below.
@@ -251,10 +128,6 @@ pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
 
 /// Creates an empty folder for a project. The first value has to be kept, since the folder (and its
 /// parent) is removed when it's dropped.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be created.
 pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
     let parent = tempfile::Builder::new().prefix("rbuilder-scaffold-").tempdir()?;
     let folder = parent.path().join(name);
@@ -264,13 +137,13 @@ pub(crate) fn make_folder(name: &str) -> Result<(tempfile::TempDir, PathBuf)> {
 
 /// Runs the commands of a journey. If a project in `checked` is the same except for its name, there
 /// is no need to check it again.
-fn walk(
-    journey: &'static Journey,
-    checked: &mut BTreeSet<Made>,
+fn walk<'j>(
+    journey: &'j Journey,
+    checked: &mut BTreeSet<(&'j [String], bool)>,
     bin: &Path,
     fresh: bool,
 ) -> Result<Finished> {
-    let (parent, folder) = make_folder(journey.name)?;
+    let (parent, folder) = make_folder(&journey.name)?;
     let last = journey.commands.len() - 1;
     for (done, command) in journey.commands.iter().enumerate() {
         println!();
@@ -279,22 +152,22 @@ fn walk(
             share_lockfile(&folder)?;
         }
         if done == 1 {
-            for (path, text) in journey.files {
+            for (path, text) in &journey.files {
                 fs_err::write(folder.join(path), text)?;
             }
         }
-        let files = if done == 0 { &[] } else { journey.files };
-        if !checked.insert((&journey.commands[..=done], files)) && done < last {
+        let has_files = done > 0 && !journey.files.is_empty();
+        if !checked.insert((&journey.commands[..=done], has_files)) && done < last {
             println!("a journey before this one has made and checked the same project");
             continue;
         }
         check(&folder, bin)?;
-        if done < last && journey.tested == Tested::EachCommand {
+        if done < last && !journey.tests_at_end {
             test_without_server(&folder)?;
         }
     }
     Ok(Finished {
-        name: journey.name,
+        name: journey.name.clone(),
         folder,
         _parent: parent,
     })
@@ -308,7 +181,7 @@ impl Finished {
             Some(_) => run_every_test(repo::project_command(&self.folder, "cargo test --quiet").echo())?,
             None => test_without_server(&self.folder)?,
         }
-        check_shared_features(&self.folder, self.name)
+        check_shared_features(&self.folder, &self.name)
     }
 }
 
@@ -344,7 +217,7 @@ fn walk_imported(bin: &Path, fresh: bool) -> Result<Finished> {
     join_tests(&folder)?;
     check(&folder, bin)?;
     Ok(Finished {
-        name: imported::NAME,
+        name: imported::NAME.to_owned(),
         folder,
         _parent: parent,
     })
@@ -381,10 +254,6 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
 }
 
 /// Runs clippy on a project.
-///
-/// # Errors
-///
-/// Returns an error if clippy prints any warnings.
 pub(crate) fn lint(folder: &Path) -> Result<()> {
     lint_command(folder, "--quiet").echo().run()
 }
@@ -479,16 +348,8 @@ fn package_name(id: &str) -> Option<&str> {
 }
 
 /// Runs the tests, while making sure that there are no ignored tests.
-///
-/// # Errors
-///
-/// Returns an error if a test fails or is ignored.
 fn run_every_test(tests: Cmd) -> Result<()> {
-    let mut output = tempfile::tempfile()?;
-    let result = tests.run_into(&output);
-    let mut text = String::new();
-    output.rewind()?;
-    output.read_to_string(&mut text)?;
+    let (result, text) = capture(tests)?;
     print!("{text}");
     result?;
     if let Some(line) = find_ignored(&text) {
@@ -523,7 +384,7 @@ fn kustomize_command() -> Result<Cmd> {
     if Cmd::new("kustomize version").succeeds() {
         return Ok(Cmd::new("kustomize build"));
     }
-    Ok(Cmd::program(tools::ensure_tool(&tools::KUSTOMIZE)?).arg("build"))
+    Ok(Cmd::program(tools::ensure_tool("kustomize")?).arg("build"))
 }
 
 /// Checks that some names are still the same, because users of kubebuilder have deployments,

@@ -7,13 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::project::share_lockfile;
-use crate::repo;
 use crate::scaffold::{lint, make_folder};
+use crate::{random, repo};
 use random::Random;
 
-#[allow(dead_code)] // shared with other tests
-#[path = "../../crates/generator/tests/fuzz/random.rs"]
-mod random;
 #[path = "../../cli/tests/support/sequence.rs"]
 mod sequence;
 
@@ -29,11 +26,6 @@ const SEQUENCES: u64 = 4;
 const FIRST_SEED: &str = "RBUILDER_FUZZ_SEED";
 
 /// Runs the commands, with edits in between, and finally compiles the result.
-///
-/// # Errors
-///
-/// Returns an error if the manifests cannot be generated after an edit or are stale at the end, or
-/// if the project does not compile.
 pub(crate) fn walk_sequences(bin: &Path, fresh: bool) -> Result<()> {
     let (_parent, folder) = make_folder(NAME)?;
     let first: u64 = match std::env::var(FIRST_SEED) {

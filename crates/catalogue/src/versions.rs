@@ -23,7 +23,7 @@
 //! 1. Raise [`KUBERNETES`], and `ETCD` in `xtask/src/versions.rs`. Run `cargo xtask versions`.
 //! 2. Change by hand: the feature of k8s-openapi in tests (`git grep "v1_[0-9]"`) and in
 //!    `examples/plain-kube-rs/Cargo.toml`, kube-openapi in `tools/formats/go.mod`, the modules in
-//!    `tools/health/go.mod`, and the version of Kubernetes in `xtask/src/peers.rs`. Run `go mod
+//!    `tools/health/go.mod`, and the version of Kubernetes in `xtask/src/peers.yaml`. Run `go mod
 //!    tidy` in each directory of tools/. A test of `xtask/src/assets.rs` reports versions that
 //!    differ from those of kube-apiserver.
 //! 3. Record again what the API server says, and read the differences: `cargo xtask cel`,

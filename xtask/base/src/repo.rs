@@ -16,20 +16,12 @@ pub fn root() -> &'static Path {
 
 /// Builds the `rbuilder` command and returns the folder with the binary. Callers should prepend it
 /// to `PATH`.
-///
-/// # Errors
-///
-/// Returns an error if the build fails, or if cargo does not report the binary path.
 pub fn build_rbuilder() -> Result<PathBuf> {
     // We also build an example, since that enables the dependency features needed by tests.
     build_command(build_in_workspace().args(["--example", "servers"]))
 }
 
 /// Builds an example and returns the path of the executable.
-///
-/// # Errors
-///
-/// Same as [`build_rbuilder`].
 pub fn build_example(name: &str) -> Result<PathBuf> {
     build(build_in_workspace().args(["--example", name]), name)
 }
@@ -43,10 +35,6 @@ fn build_in_workspace() -> Cmd {
 
 /// Like [`build_rbuilder`], but without `rbuilder dev` and `rbuilder envtest` since a quarter of
 /// the build time is for their dependencies. The progress of cargo is shown.
-///
-/// # Errors
-///
-/// Same as [`build_rbuilder`].
 pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
     let build = Cmd::new("cargo build --profile dev --no-default-features --package rbuilder-cli");
     // Incremental compilation takes an eighth of the time here, and would only be useful if there
@@ -55,10 +43,6 @@ pub fn build_small_rbuilder_in_view() -> Result<PathBuf> {
 }
 
 /// Builds the command with the same profile as our release binaries.
-///
-/// # Errors
-///
-/// Same as [`build_rbuilder`].
 pub fn build_rbuilder_dist() -> Result<PathBuf> {
     build_command(Cmd::new(
         "cargo build --quiet --profile dist --package rbuilder-cli",
@@ -87,10 +71,6 @@ fn build(command: Cmd, name: &str) -> Result<PathBuf> {
 
 /// Builds an integration test of a project that is not part of our workspace. Returns the
 /// path of the test binary.
-///
-/// # Errors
-///
-/// Same as [`build_rbuilder`].
 pub fn build_project_test(folder: &Path, test: &str) -> Result<PathBuf> {
     let build = project_command(folder, "cargo test --quiet --no-run");
     let build = build.args(["--test", test, "--message-format=json-render-diagnostics"]);
@@ -134,10 +114,6 @@ pub fn project_build_folder() -> PathBuf {
 
 /// Returns a command that runs `rbuilder` in a folder. The arguments are in `line`, and `bin` is
 /// the binary's folder.
-///
-/// # Errors
-///
-/// Returns an error if `PATH` cannot be extended.
 pub fn rbuilder_command(bin: &Path, folder: &Path, line: &str) -> Result<Cmd> {
     Cmd::new(&format!("rbuilder {line}")).dir(folder).path_first(bin)
 }

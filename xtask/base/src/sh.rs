@@ -32,20 +32,12 @@ fn new_command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Searches `PATH` for a program and returns its path.
-///
-/// # Errors
-///
-/// Returns an error if there is no such program.
 pub fn find_program(name: &str) -> Result<PathBuf> {
     let path = Cmd::new("sh -c").arg(format!("command -v {name}")).read()?;
     Ok(path.trim_end().into())
 }
 
 /// Writes an executable script.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be written.
 pub fn write_program(path: &Path, script: &str) -> Result<()> {
     fs_err::write(path, script)?;
     Cmd::new("chmod +x").arg(path).run()
@@ -132,28 +124,32 @@ impl Cmd {
 
     /// Prepends a folder to `PATH`, for the program and for everything it starts.
     pub fn path_first(self, folder: &Path) -> Result<Self> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        let own = self.inner.get_envs().find(|(name, _)| *name == "PATH");
+        let path = own.and_then(|(_, path)| Some(path?.to_owned()));
+        let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(folders).context("cannot extend PATH")?;
         // This does not affect how the program itself is found, because the `PATH` of the parent is
         // used for that. Use the full path if it's in `folder`.
         let program = folder.join(self.inner.get_program());
-        if !program.is_file() {
-            return Ok(self.env("PATH", path));
-        }
-        let mut inner = new_command(program);
-        inner.args(self.inner.get_args());
-        if let Some(dir) = &self.dir {
-            inner.current_dir(dir);
-        }
-        Ok(Self { inner, ..self }.env("PATH", path))
+        let command = match program.is_file() {
+            true => self.with_inner(new_command(program)),
+            false => self,
+        };
+        Ok(command.env("PATH", path))
     }
 
     /// Runs the program and its children with a low priority. Has no effect except on Unix. Note
     /// that this must be called before [`without_input`](Self::without_input).
     pub fn with_low_priority(self) -> Self {
-        let mut inner = new_command("nice");
-        inner.arg(self.inner.get_program()).args(self.inner.get_args());
+        let mut nice = new_command("nice");
+        nice.arg(self.inner.get_program());
+        self.with_inner(nice)
+    }
+
+    /// Replaces the program, but keeps its arguments, variables and folder.
+    fn with_inner(self, mut inner: Command) -> Self {
+        inner.args(self.inner.get_args());
         for (name, value) in self.inner.get_envs() {
             match value {
                 Some(value) => inner.env(name, value),
@@ -173,10 +169,6 @@ impl Cmd {
     }
 
     /// Runs the program. Its output goes to the output of this process.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the program cannot be started or fails.
     pub fn run(mut self) -> Result<()> {
         if self.echo {
             println!("$ {}", self.line());
@@ -193,10 +185,6 @@ impl Cmd {
 
     /// Runs the program, and writes its output to `file`. If [`echo`](Self::echo) is set, the
     /// command line goes there as well.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the program cannot be started or fails.
     pub fn run_into(mut self, mut file: &File) -> Result<()> {
         if std::mem::take(&mut self.echo) {
             writeln!(file, "$ {}", self.line())?;
@@ -206,10 +194,6 @@ impl Cmd {
     }
 
     /// Runs the program and returns what it wrote to stdout.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the program cannot be started, fails, or writes invalid UTF-8.
     pub fn read(mut self) -> Result<String> {
         if self.echo {
             println!("$ {}", self.line());
@@ -232,10 +216,6 @@ impl Cmd {
     }
 
     /// Starts the program but does not wait for it. It uses the output of this process.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the program cannot be started.
     pub fn spawn(mut self) -> Result<Child> {
         self.inner
             .spawn()

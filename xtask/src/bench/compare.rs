@@ -17,14 +17,14 @@ use crate::tools;
 const MANIFESTS: &str = "config";
 
 pub(super) fn measure_both(rbuilder: &Path, folder: &Path, args: &Args) -> Result<()> {
-    let controller_gen = tools::ensure_tool(&tools::CONTROLLER_GEN)?;
+    let controller_gen = tools::ensure_tool("controller-gen")?;
     println!(
         "CPU time, user and system, and peak memory; the least of {} runs by turns",
         args.runs
     );
     println!(
         "controller-gen {}: crd and rbac, Go's build cache warm\n",
-        tools::CONTROLLER_GEN.version
+        tools::version_of("controller-gen")?
     );
     println!(
         "{:>10} {:>10} {:>16} {:>14} {:>8} {:>16} {:>14} {:>8}",

@@ -38,10 +38,6 @@ impl Cost {
 
 /// Runs a command and returns its resource usage, including child processes. The output is only
 /// used for error messages.
-///
-/// # Errors
-///
-/// Returns an error with the output if the command cannot be started or fails.
 pub(super) fn run_measured(command: Cmd) -> Result<ResourceUsage> {
     let (mut command, described) = command.into_parts();
     let mut output = tempfile::tempfile().context("no file for the output")?;

@@ -28,7 +28,7 @@ const NAME: &str = "cronjob-sample";
 pub(super) fn measure(rbuilder: &Path, folder: &Path, count: usize, args: &Args) -> Result<()> {
     let objects = write_objects(&folder.join("objects"), count)?;
     let crds = repo::root().join(EXAMPLE).join(CRDS);
-    let kubectl_validate = tools::ensure_tool(&tools::KUBECTL_VALIDATE)?;
+    let kubectl_validate = tools::ensure_tool("kubectl-validate")?;
     let (mut ours, mut theirs) = (Cost::default(), Cost::default());
     for _ in 0..args.runs {
         let validate = Cmd::program(rbuilder).arg("validate").arg(&objects);

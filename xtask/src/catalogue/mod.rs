@@ -21,17 +21,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use rbuilder_catalogue::versions::RELEASES;
 use rbuilder_catalogue::write::Types;
 use rbuilder_catalogue::{Catalogue, Minor, write};
-use serde_json::Value;
 
-use crate::committed::update_file;
-use crate::sh::Cmd;
-
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Change nothing; fail if the catalogue is stale
-    #[arg(long)]
-    check: bool,
-}
+use crate::assets::download_module;
+use crate::committed::{Check, update_file};
 
 const DATA: &str = "crates/catalogue/data/kubernetes.bin";
 /// The table of kinds and resources. It can be used without the catalogue.
@@ -39,7 +31,7 @@ const RESOURCES: &str = "crates/syntax/src/kubernetes/table.rs";
 const README: &str = "crates/catalogue/data/README.md";
 
 /// Generates the catalogue. The result is either written or compared with the existing files.
-pub(crate) fn make_catalogue(args: &Args) -> Result<()> {
+pub(crate) fn make_catalogue(args: &Check) -> Result<()> {
     let mut minors = BTreeMap::new();
     let mut resources = resources::Resources::new();
     for &(minor, release) in RELEASES {
@@ -84,15 +76,9 @@ fn types(minor: Minor, release: &str) -> Result<Types> {
     rust::select_types(minor, found.types)
 }
 
-/// Returns the folder of one of the Go modules in `k8s.io`, after downloading it if necessary.
+/// Returns the folder of one of the Go modules in `k8s.io`.
 fn module(name: &str, version: &str) -> Result<PathBuf> {
-    let about = Cmd::new("go mod download -json")
-        .arg(format!("k8s.io/{name}@{version}"))
-        .dir(&std::env::temp_dir())
-        .read()?;
-    let about: Value = serde_json::from_str(&about)?;
-    let folder = about["Dir"].as_str().context("go says no folder of the module")?;
-    Ok(folder.into())
+    download_module(&format!("k8s.io/{name}@{version}"), &std::env::temp_dir())
 }
 
 /// Makes sure that all types can be decoded, and that their first level is the same as in the
@@ -129,14 +115,4 @@ fn readme(minors: &BTreeMap<Minor, Types>, size: usize) -> Result<String> {
     Ok(text)
 }
 
-const INTRODUCTION: &str = "\
-# Kubernetes' own types
-
-<!-- Made by `cargo xtask catalogue`. Do not edit. -->
-
-`kubernetes.bin` holds the schemas of the types of k8s-openapi, made by `cargo xtask catalogue` from what Kubernetes
-publishes; `crates/catalogue/src/format.rs` describes its bytes. Structure, list types, map types and requiredness come from
-the OpenAPI v3 documents in `api/openapi-spec/v3` of the Kubernetes source, which are what kube-apiserver serves at
-`/openapi/v3`. Line breaks of descriptions come from the Go comments, as do the defaults and the constraints written as
-`+default`, `+kubebuilder:default` and `+kubebuilder:validation` markers, which controller-gen reads too.
-";
+const INTRODUCTION: &str = include_str!("README.md.in");

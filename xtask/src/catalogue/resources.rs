@@ -165,16 +165,4 @@ fn texts(value: &Value) -> BTreeSet<String> {
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-const INTRODUCTION: &str = "\
-//! Every resource of Kubernetes, from the discovery documents of the minors that the catalogue has, all APIs on.
-//!
-//! Made by `cargo xtask catalogue`. Do not edit.
-
-use super::resources::{Resource, row};
-
-/// By group, the core group first, and plural. The columns: group, module of k8s-openapi above the versions, kind,
-/// plural, short names, whether objects are in namespaces, verbs of what cannot be watched, and subresources with their
-/// verbs, where these are not `get,patch,update`.
-#[rustfmt::skip]
-pub(super) const RESOURCES: &[Resource] = &[
-";
+const INTRODUCTION: &str = include_str!("table.rs.in");

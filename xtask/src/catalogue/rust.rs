@@ -7,11 +7,10 @@ use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::Minor;
 use rbuilder_catalogue::write::Types;
 use rbuilder_schema::is_known;
-use serde_json::Value;
 use walkdir::WalkDir;
 
-use crate::repo;
-use crate::sh::Cmd;
+use crate::packages::read_metadata;
+use crate::value::{items, text};
 
 /// Generic types in k8s-openapi. They have no schema, and are never used for a field of a kind.
 const GENERIC: &[&str] = &["List", "apimachinery::pkg::apis::meta::v1::WatchEvent"];
@@ -52,13 +51,13 @@ fn paths(minor: Minor) -> Result<BTreeSet<String>> {
         if entry.file_name() == "mod.rs" || !entry.file_type().is_file() {
             continue;
         }
-        let text = fs_err::read_to_string(entry.path())?;
+        let source = fs_err::read_to_string(entry.path())?;
         let folder = entry.path().parent().context("a file is in a folder")?;
         let module = folder
             .strip_prefix(&root)?
             .to_string_lossy()
             .replace(['/', '\\'], "::");
-        let names = text.lines().filter_map(declared);
+        let names = source.lines().filter_map(declared);
         paths.extend(names.map(|name| format!("{module}::{name}").trim_start_matches("::").to_owned()));
     }
     ensure!(
@@ -81,17 +80,9 @@ fn declared(line: &str) -> Option<&str> {
 
 /// Returns the folder with the source of k8s-openapi.
 fn source() -> Result<PathBuf> {
-    let metadata = Cmd::new("cargo metadata --format-version 1 --locked")
-        .dir(repo::root())
-        .read()?;
-    let metadata: Value = serde_json::from_str(&metadata)?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo lists no packages")?;
-    let package = packages.iter().find(|package| package["name"] == "k8s-openapi");
-    let manifest = package.and_then(|package| package["manifest_path"].as_str());
-    let folder = manifest.and_then(|path| Path::new(path).parent());
-    folder
-        .map(Path::to_owned)
-        .context("the workspace does not use k8s-openapi")
+    let metadata = read_metadata(&["--locked"])?;
+    let package = items(&metadata, "/packages").find(|package| package["name"] == "k8s-openapi");
+    let package = package.context("the workspace does not use k8s-openapi")?;
+    let folder = Path::new(text(package, "/manifest_path")).parent();
+    folder.map(Path::to_owned).context("a manifest has no folder")
 }

@@ -12,30 +12,16 @@ mod server;
 
 use anyhow::Result;
 
-use crate::committed::update_file;
-use crate::repo;
-use crate::sh::Cmd;
+use crate::committed::{Check, update_file};
+use crate::records::record;
 
 const SCHEMAS: &str = "crates/cel/tests/schemas.json";
 const RECORDED: &str = "crates/cel/tests/recorded.jsonl";
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Change nothing; fail if the verdicts differ from the recorded ones
-    #[arg(long)]
-    check: bool,
-}
-
 /// Checks and evaluates all rules. The verdicts are either written, or compared with the existing
 /// ones.
-pub(crate) fn record_verdicts(args: &Args) -> Result<()> {
-    let path = repo::root().join(RECORDED);
-    let new = Cmd::new("go run .")
-        .arg(repo::root().join(SCHEMAS))
-        .arg(&path)
-        .dir(&repo::root().join("tools/cel"))
-        .read()?;
-    update_file(RECORDED, new.as_bytes(), args.check, "cel")?;
+pub(crate) fn record_verdicts(args: &Check) -> Result<()> {
+    record(RECORDED, &[SCHEMAS, RECORDED], "cel", args)?;
     let evaluated = evaluation::record_evaluation()?;
     update_file(evaluation::RECORDED, evaluated.as_bytes(), args.check, "cel")
 }

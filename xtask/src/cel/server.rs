@@ -18,10 +18,6 @@ pub(super) struct Client {
 
 impl Client {
     /// Creates a client from a kubeconfig, which must contain the address and the certificates.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if this is not the kubeconfig of a control plane.
     pub(super) fn new(kubeconfig: &str) -> Result<Client> {
         let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
         let folder = tempfile::tempdir()?;
@@ -46,10 +42,6 @@ impl Client {
 
     /// Sends a request and returns the response, which is either an object or a `Status`. Returns
     /// `null` if the resource is not served yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the response is not JSON.
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         // Don't use HTTP/2. If the server sends a response before it has read the whole body, curl
         // would fail.

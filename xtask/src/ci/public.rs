@@ -153,7 +153,7 @@ pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
         context.say("there is no tag `v…` to compare with: the public API is free until the first release");
         return Ok(());
     };
-    let checks = Cmd::program(tools::ensure_tool(&tools::CARGO_SEMVER_CHECKS)?)
+    let checks = Cmd::program(tools::ensure_tool("cargo-semver-checks")?)
         .words("semver-checks --workspace --baseline-rev")
         .arg(tag);
     context.run_command(checks.dir(repo::root()))

@@ -12,10 +12,10 @@ use crate::{bench, repo, tools};
 /// Checks for licenses, crates and sources that are not allowed by deny.toml, and for dependencies
 /// that are not used.
 pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
-    let deny = Cmd::program(tools::ensure_tool(&tools::CARGO_DENY)?)
+    let deny = Cmd::program(tools::ensure_tool("cargo-deny")?)
         .words("--log-level error check --hide-inclusion-graph licenses bans sources");
     context.run_command(deny.dir(repo::root()))?;
-    let shear = Cmd::program(tools::ensure_tool(&tools::CARGO_SHEAR)?).words("--locked");
+    let shear = Cmd::program(tools::ensure_tool("cargo-shear")?).words("--locked");
     context.run_command(shear.dir(repo::root()))
 }
 
@@ -46,7 +46,7 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
 
 /// Checks for known vulnerabilities. If we cannot fetch the advisory database, the step is skipped.
 pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
-    let deny = tools::ensure_tool(&tools::CARGO_DENY)?;
+    let deny = tools::ensure_tool("cargo-deny")?;
     let fetched = Cmd::program(&deny).words("fetch db").dir(repo::root()).succeeds();
     if !fetched {
         context.say("the database of advisories cannot be fetched from here: nothing was compared with it");
@@ -63,7 +63,7 @@ pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
         files.extend(yaml_files(&example.join(".github/workflows"))?);
     }
     ensure!(!files.is_empty(), "there is no workflow");
-    let actionlint = Cmd::program(tools::ensure_tool(&tools::ACTIONLINT)?);
+    let actionlint = Cmd::program(tools::ensure_tool("actionlint")?);
     context.run_command(actionlint.args(files).dir(repo::root()))?;
     check_weaknesses(context)
 }
@@ -74,7 +74,7 @@ fn check_weaknesses(context: &Context<'_>) -> Result<()> {
     let mut folders = vec![repo::root().join(".github")];
     folders.extend(examples()?.iter().map(|example| example.join(".github")));
     folders.retain(|folder| folder.is_dir());
-    let zizmor = Cmd::program(tools::ensure_tool(&tools::ZIZMOR)?);
+    let zizmor = Cmd::program(tools::ensure_tool("zizmor")?);
     let zizmor = zizmor.words("--offline --quiet --no-progress --color=never");
     context.run_command(zizmor.args(folders).dir(repo::root()))
 }
@@ -84,7 +84,7 @@ pub(super) fn check_dockerfiles(context: &Context<'_>) -> Result<()> {
     let files = examples()?.into_iter().map(|example| example.join("Dockerfile"));
     let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
     ensure!(!files.is_empty(), "there is no Dockerfile");
-    let hadolint = Cmd::program(tools::ensure_tool(&tools::HADOLINT)?);
+    let hadolint = Cmd::program(tools::ensure_tool("hadolint")?);
     context.run_command(hadolint.args(files).dir(repo::root()))
 }
 

@@ -91,10 +91,6 @@ impl TestBinary {
 
     /// Runs the tests and prints the output when they have finished. `KUBEBUILDER_ASSETS` is set to
     /// `assets` (unset if this is `None`).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a test fails or the exit status is unexpected.
     pub(super) fn run(&self, arguments: &[&str], assets: Option<&Path>) -> Result<Outcome> {
         let order = match self.has_libtest {
             true => self.list(arguments)?,

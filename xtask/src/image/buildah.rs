@@ -1,11 +1,12 @@
 //! Runs Buildah. The base images are created from files on this machine.
 
-use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::project::{Library, Project};
+use crate::assets::{architecture, make_link};
+use crate::run::capture;
 use crate::sh::{Cmd, write_program};
 use crate::tools;
 
@@ -17,12 +18,13 @@ pub(super) struct Buildah {
 
 impl Buildah {
     /// Creates an empty store in a folder. Also installs Buildah if necessary.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if Buildah cannot be installed or does not work.
     pub(super) fn open(folder: &Path) -> Result<Self> {
-        ensure_buildah()?;
+        if !Cmd::new("buildah --version").succeeds() {
+            let apt = "apt-get install --yes --no-install-recommends buildah";
+            as_root("sh -c")
+                .arg(format!("{apt} || (apt-get update && {apt})"))
+                .run()?;
+        }
         // We prefer overlays because layers can be shared, but some systems don't allow them.
         for driver in ["overlay", "vfs"] {
             let buildah = Buildah {
@@ -38,59 +40,44 @@ impl Buildah {
 
     /// Returns a command that runs `buildah` with this store.
     pub(super) fn command(&self, line: &str) -> Cmd {
-        as_root("buildah")
-            .arg("--root")
+        as_root("buildah --root")
             .arg(self.folder.join("store"))
             .arg("--runroot")
             .arg(self.folder.join("run"))
-            .arg("--storage-driver")
-            .arg(self.driver)
+            .args(["--storage-driver", self.driver])
             .words(line)
     }
 
     /// Builds an image from a folder that contains a Dockerfile.
     fn import(&self, folder: &Path, name: &str) -> Result<()> {
-        self.command("bud --isolation chroot --quiet --tag")
+        let import = self
+            .command("bud --isolation chroot --quiet --tag")
             .arg(name)
-            .arg(folder)
-            .read()
-            .map(drop)
+            .arg(folder);
+        import.read().map(drop)
     }
 
     /// Builds an image and returns the build output.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error with the output if the build fails.
     pub(super) fn build(&self, build: &Build<'_>, name: &str) -> Result<String> {
-        let (printed, result) = self.try_build(build, name)?;
+        let (result, printed) = self.try_build(build, name)?;
         result.with_context(|| format!("{name} cannot be built:\n{printed}"))?;
         Ok(printed)
     }
 
     /// Tries to build an image and expects the build to fail. Returns the output.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the build succeeds.
     pub(super) fn fail_to_build(&self, build: &Build<'_>) -> Result<String> {
-        let (printed, result) = self.try_build(build, "localhost/failing")?;
+        let (result, printed) = self.try_build(build, "localhost/failing")?;
         ensure!(result.is_err(), "it can be built:\n{printed}");
         Ok(printed)
     }
 
-    fn try_build(&self, build: &Build<'_>, name: &str) -> Result<(String, Result<()>)> {
-        let mut output = tempfile::tempfile()?;
-        let mut command = self
+    fn try_build(&self, build: &Build<'_>, name: &str) -> Result<(Result<()>, String)> {
+        let command = self
             .command("bud --isolation chroot --pull=never --layers --tag")
             .arg(name)
-            .args(build.arguments());
-        command = command.dir(&build.project.folder).echo();
-        let result = command.run_into(&output);
-        let mut printed = String::new();
-        output.rewind()?;
-        output.read_to_string(&mut printed)?;
-        Ok((printed, result))
+            .args(build.arguments())
+            .dir(&build.project.folder);
+        capture(command.echo())
     }
 }
 
@@ -112,25 +99,6 @@ pub(super) fn as_root(line: &str) -> Cmd {
         true => Cmd::new(line),
         false => Cmd::new("sudo --non-interactive --preserve-env").words(line),
     }
-}
-
-/// Installs the package on Debian or Ubuntu, provided that we're allowed to.
-fn ensure_buildah() -> Result<()> {
-    if Cmd::new("buildah --version").succeeds() {
-        return Ok(());
-    }
-    eprintln!("installing buildah");
-    let apt = |line: &str| {
-        as_root("apt-get")
-            .words(line)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .read()
-    };
-    let install = "install --yes --no-install-recommends buildah";
-    apt(install)
-        .or_else(|_| apt("update").and_then(|_| apt(install)))
-        .map(drop)
-        .with_context(|| format!("buildah is not on the path and could not be installed: {NEEDS}"))
 }
 
 /// Describes how to build the image of a project.
@@ -183,7 +151,7 @@ impl<'a> Build<'a> {
             format!("--build-arg=BASE_IMAGE={base_image}"),
             // Needed for `FROM`, since Buildah doesn't set this when it builds for another
             // platform.
-            format!("--build-arg=BUILDPLATFORM=linux/{}", machine_arch()),
+            format!("--build-arg=BUILDPLATFORM=linux/{}", architecture()),
             "--volume=/usr:/usr:ro".to_owned(),
             format!("--volume={}:/toolchain:ro", self.base.toolchain.display()),
             format!(
@@ -221,10 +189,6 @@ impl Base {
     const STAND_INS: &'static str = "localhost/stand-ins";
 
     /// Creates the base images. They compile with the Rust of this machine.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if Rust is not installed.
     pub(super) fn of_this_machine(settings: PathBuf, is_optimized: bool) -> Result<Self> {
         let toolchain = Cmd::new("rustc --print sysroot").read()?;
         Ok(Base {
@@ -236,10 +200,6 @@ impl Base {
     }
 
     /// Builds the base images and adds them to the store.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a file on this machine cannot be read or Buildah fails.
     pub(super) fn import(&self, buildah: &Buildah) -> Result<()> {
         let folder = self.folder.path();
         let settings = match self.is_optimized {
@@ -285,7 +245,7 @@ fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result
         Cmd::new("cp -a /etc/alternatives").arg(root.join("etc")).run()?;
     }
     fs_err::copy(settings, root.join("cargo/config.toml"))?;
-    let chef = tools::ensure_tool(&tools::CARGO_CHEF)?;
+    let chef = tools::ensure_tool("cargo-chef")?;
     fs_err::copy(chef, root.join("cargo/bin/cargo-chef"))?;
     let dockerfile = format!("FROM scratch\nCOPY root /\nENV {environment}\n");
     fs_err::write(folder.join("Dockerfile"), dockerfile)?;
@@ -319,7 +279,7 @@ fn write_run_root(folder: &Path) -> Result<()> {
     for name in ["lib", "lib64", "etc", "tmp", "proc", "dev", "sys"] {
         fs_err::create_dir_all(root.join(name))?;
     }
-    let loader = match machine_arch() {
+    let loader = match architecture() {
         "amd64" => "lib64/ld-linux-x86-64.so.2",
         _ => "lib/ld-linux-aarch64.so.1",
     };
@@ -332,26 +292,6 @@ fn write_run_root(folder: &Path) -> Result<()> {
     fs_err::write(root.join("etc/passwd"), user)?;
     fs_err::write(folder.join("Dockerfile"), "FROM scratch\nCOPY root /\n")?;
     Ok(())
-}
-
-#[cfg(unix)]
-pub(super) fn make_link(original: &Path, link: &Path) -> Result<()> {
-    fs_err::os::unix::fs::symlink(original, link)?;
-    Ok(())
-}
-
-/// xtask must compile everywhere because of its other tasks, but this one only works on Linux.
-#[cfg(not(unix))]
-pub(super) fn make_link(_: &Path, _: &Path) -> Result<()> {
-    bail!("{NEEDS}")
-}
-
-/// Returns the architecture of this machine. This is the name used by images.
-pub(super) fn machine_arch() -> &'static str {
-    match std::env::consts::ARCH {
-        "aarch64" => "arm64",
-        _ => "amd64",
-    }
 }
 
 /// Returns true if Buildah didn't run an instruction because the result was cached. `instruction`

@@ -1,15 +1,15 @@
 //! Runs an image's manager. As in a container, it only sees the files of the image (which are
 //! read-only) and runs as the image's user.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::buildah::{Buildah, as_root};
+use crate::run::Running;
+use crate::sh::Cmd;
 
 /// Timeout for each of the steps.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -25,10 +25,6 @@ pub(super) struct ImageRoot<'a> {
 
 impl<'a> ImageRoot<'a> {
     /// Mounts the file system of an image.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the image does not exist or cannot be mounted.
     pub(super) fn mount(buildah: &'a Buildah, image: &str) -> Result<Self> {
         let config = "inspect --type image --format '{{.OCIv1.Architecture}} {{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}'";
         let config = buildah.command(config).arg(image).read()?;
@@ -81,7 +77,7 @@ impl Drop for ImageRoot<'_> {
 
 /// A manager that is running.
 pub(super) struct Manager {
-    child: Child,
+    process: Running,
     probes: SocketAddr,
 }
 
@@ -96,88 +92,44 @@ exec chroot --userspec="$user" "$root" /manager "$@"
 
 impl Manager {
     /// Starts an image's manager.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it cannot be started.
     pub(super) fn start(image: &ImageRoot<'_>, kubeconfig: &Path) -> Result<Self> {
         let inside = image.folder.join("kubeconfig");
         as_root("install --mode 0644")
             .arg(kubeconfig)
             .arg(&inside)
             .run()?;
-        let probes = free_address()?;
+        let probes = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let command = as_root("unshare")
             .args(["--mount", "sh", "-ec", SCRIPT, "sh"])
             .arg(&image.folder)
             .arg(&image.user)
             .arg(format!("--health-probe-bind-address={probes}"))
             .env("KUBECONFIG", "/kubeconfig");
-        let child = command.without_input().spawn()?;
-        Ok(Manager { child, probes })
+        let process = Running(command.without_input().spawn()?);
+        Ok(Manager { process, probes })
     }
 
     /// Waits for both probes to return 200.
     pub(super) fn wait_until_ready(&mut self) -> Result<()> {
-        let probes = self.probes;
-        for path in ["/healthz", "/readyz"] {
-            self.wait_until(&format!("{path} does not answer 200"), || {
-                Ok(get_status(probes, path).is_ok_and(|status| status.contains(" 200 ")))
-            })?;
+        for path in ["healthz", "readyz"] {
+            let url = format!("http://{}/{path}", self.probes);
+            let ask = || Cmd::new("curl --silent --fail --max-time 5").arg(&url);
+            self.wait_until(&format!("/{path} does not answer 200"), || Ok(ask().succeeds()))?;
         }
         Ok(())
     }
 
     /// Waits for a condition. Returns an error if the manager exits before that.
     pub(super) fn wait_until(&mut self, otherwise: &str, holds: impl Fn() -> Result<bool>) -> Result<()> {
-        let started = Instant::now();
-        while !holds()? {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("the manager ended: {status}");
-            }
-            ensure!(started.elapsed() < LONGEST, "after {LONGEST:?} {otherwise}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        Ok(())
+        self.process.wait_until(LONGEST, otherwise, holds)
     }
 
     /// Sends SIGTERM like a kubelet would do, and waits. The exit status must be 0.
     pub(super) fn stop(mut self) -> Result<()> {
-        as_root("kill -TERM").arg(self.child.id().to_string()).run()?;
-        let started = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait()? {
-                break status;
-            }
-            ensure!(started.elapsed() < LONGEST, "the manager does not stop");
-            std::thread::sleep(Duration::from_millis(50));
-        };
+        let id = self.process.0.id().to_string();
+        as_root("kill -TERM").arg(id).run()?;
+        let status = self.process.wait(LONGEST)?;
         ensure!(status.success(), "the manager stopped with {status}");
         Ok(())
     }
-}
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Returns an address that isn't used by anyone.
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
-}
-
-/// Sends a GET request and returns the status line of the response.
-fn get_status(address: SocketAddr, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer.lines().next().unwrap_or_default().to_owned())
 }

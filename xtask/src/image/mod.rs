@@ -21,6 +21,7 @@ use self::manager::{ImageRoot, Manager};
 use self::project::{Library, Project};
 use crate::control_plane::ControlPlane;
 use crate::kubectl::Kubectl;
+use crate::project::edit;
 use crate::{assets, repo, tools};
 
 #[derive(clap::Args)]
@@ -68,7 +69,7 @@ fn check_chef_version(project: &Project) -> Result<()> {
     let dockerfile = fs_err::read_to_string(project.folder.join("Dockerfile"))?;
     let install = format!(
         "cargo install cargo-chef --locked --version {}\n",
-        tools::CARGO_CHEF.version
+        tools::version_of("cargo-chef")?
     );
     ensure!(dockerfile.contains(&install), "the Dockerfile has no `{install}`");
     Ok(())
@@ -79,7 +80,7 @@ fn check_chef_version(project: &Project) -> Result<()> {
 /// installed. Cargo is replaced with a stand-in, which just records its calls.
 fn check_cross_build(buildah: &Buildah, base: &Base, project: &Project) -> Result<()> {
     project.use_library(Library::Path)?;
-    let (other, triple, package) = match buildah::machine_arch() {
+    let (other, triple, package) = match assets::architecture() {
         "amd64" => ("arm64", "aarch64-unknown-linux-gnu", "gcc-aarch64-linux-gnu"),
         _ => ("amd64", "x86_64-unknown-linux-gnu", "gcc-x86-64-linux-gnu"),
     };
@@ -134,8 +135,7 @@ fn check_missing_checkout(buildah: &Buildah, base: &Base, project: &Project) -> 
 /// change must still be part of the new manager, even if the file is older than the first build.
 fn check_source_change(buildah: &Buildah, build: &Build<'_>, project: &Project) -> Result<Duration> {
     let path = project.folder.join("src/main.rs");
-    let old = fs_err::read_to_string(&path)?;
-    fs_err::write(&path, old.replacen("/// Runs the ", "/// Runs the changed ", 1))?;
+    edit(&path, "/// Runs the ", "/// Runs the changed ")?;
     fs_err::write(project.folder.join("src/controller/added.rs"), "// Added.\n")?;
     let file = fs_err::File::options().write(true).open(&path)?;
     file.file()

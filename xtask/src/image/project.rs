@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::buildah::make_link;
+use crate::assets::make_link;
+use crate::committed::tracked_files;
 use crate::packages::{name_of, published_packages};
 use crate::project::{cargo_home, commit_all, scaffold, share_lockfile};
 use crate::repo;
@@ -39,10 +40,6 @@ pub(super) enum Library {
 
 impl Project {
     /// Scaffolds the project and vendors the dependencies.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a command fails.
     pub(super) fn scaffold(parent: &Path, bin: &Path) -> Result<Self> {
         let checkout = parent.join("rbuilder");
         copy_checkout(&checkout)?;
@@ -88,10 +85,6 @@ impl Project {
 
     /// Switches the library to another source. The dependencies will be locked to the versions from
     /// this workspace.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the dependency cannot be changed or Cargo cannot resolve it.
     pub(super) fn use_library(&self, library: Library) -> Result<()> {
         let change = repo::rbuilder_command(&self.bin, &self.folder, "library --set")?;
         let change = match library {
@@ -182,15 +175,11 @@ fn share_registry(home: &Path) -> Result<()> {
 
 /// Copies all files that git tracks or would add.
 fn copy_checkout(to: &Path) -> Result<()> {
-    let list = Cmd::new("git ls-files --cached --others --exclude-standard")
-        .dir(repo::root())
-        .read()?;
-    for path in list.lines() {
+    for path in tracked_files()?.lines() {
         let original = repo::root().join(path);
         if original.is_file() {
-            let copy = to.join(path);
-            fs_err::create_dir_all(copy.parent().context("a file has a folder")?)?;
-            fs_err::copy(original, copy)?;
+            fs_err::create_dir_all(to.join(path).parent().context("a file has a folder")?)?;
+            fs_err::copy(original, to.join(path))?;
         }
     }
     Ok(())

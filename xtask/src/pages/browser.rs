@@ -72,10 +72,6 @@ pub(super) struct Browser(PathBuf);
 impl Browser {
     /// Finds a browser. If there is none it will be installed in CI, but on any other machine this
     /// returns `None`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the variable does not name a program, or if CI has no browser.
     pub(super) fn find() -> Result<Option<Self>> {
         if let Some(path) = std::env::var_os(VARIABLE) {
             let path = PathBuf::from(path);

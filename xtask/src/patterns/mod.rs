@@ -11,8 +11,9 @@ mod table;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rbuilder_re2::Pattern;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::committed::update_file;
@@ -36,12 +37,29 @@ pub(crate) struct Args {
 }
 
 /// A pattern, and the strings that we try to match.
+#[derive(Serialize)]
 struct Question {
     pattern: String,
     texts: Vec<String>,
 }
 
+/// Words from which patterns and strings are made.
+#[derive(Deserialize)]
+struct Words {
+    operands: Vec<String>,
+    operators: Vec<String>,
+    texts: Vec<String>,
+    classes: Vec<String>,
+    pieces: Vec<String>,
+    letters: Vec<String>,
+}
+
+fn words() -> Words {
+    serde_saphyr::from_str(include_str!("words.yaml")).expect("words.yaml has lists of words")
+}
+
 /// What Go's regexp says about a pattern.
+#[derive(Deserialize)]
 struct Answer {
     /// Error code for patterns that don't compile.
     error: Option<String>,
@@ -65,42 +83,13 @@ fn go(arguments: &[&str]) -> Result<String> {
 
 /// Returns Rust source with the names of all Unicode classes.
 fn tables() -> Result<String> {
-    let mut text = String::from(
-        "//! Unicode's categories and scripts by the names that Go's `regexp` knows.
-//!
-//! Made by `cargo xtask patterns` from Go 1.26, with which kube-apiserver is built. Do not edit.
-
-/// A category or script.
-#[derive(Debug)]
-pub(super) struct Table {
-    /// Its name in lower case, without what does not count.
-    pub(super) name: &'static str,
-    /// The number of bounds of its ranges.
-    pub(super) bounds: u32,
-    /// The characters of ASCII in it, a bit each.
-    pub(super) ascii: u128,
-    /// True where it has more letters when case is ignored.
-    pub(super) folds: bool,
-}
-
-const fn table(name: &'static str, bounds: u32, ascii: u128, folds: bool) -> Table {
-    Table {
-        name,
-        bounds,
-        ascii,
-        folds,
-    }
-}
-
-/// Every category and script, sorted by name.
-pub(super) static TABLES: &[Table] = &[\n",
-    );
+    let mut text = String::from(include_str!("tables.rs.in"));
     for line in go(&["tables"])?.lines() {
         let row: Value = serde_json::from_str(line)?;
-        let ascii = row["ascii"].as_str().context("a table has no characters")?;
-        let ascii = match ascii.trim_start_matches('0') {
-            "" => "0".to_owned(),
-            digits => format!("0x{digits}"),
+        let ascii = match row["ascii"].as_str().map(|digits| digits.trim_start_matches('0')) {
+            None => bail!("a table has no characters"),
+            Some("") => "0".to_owned(),
+            Some(digits) => format!("0x{digits}"),
         };
         writeln!(
             text,
@@ -137,31 +126,23 @@ fn verdicts() -> Result<String> {
 fn ask(questions: &[Question]) -> Result<Vec<Answer>> {
     let mut file = tempfile::NamedTempFile::new().context("no file for the questions")?;
     for question in questions {
-        let line = json!({"pattern": question.pattern, "texts": question.texts});
-        writeln!(file, "{line}")?;
+        writeln!(file, "{}", serde_json::to_string(question)?)?;
     }
     file.flush()?;
-    let answers = go(&["judge", &file.path().to_string_lossy()])?
-        .lines()
-        .map(answer)
-        .collect::<Result<Vec<_>>>()?;
+    let answers = go(&["judge", &file.path().to_string_lossy()])?;
+    let answers = answers.lines().map(serde_json::from_str);
+    let answers: Vec<Answer> = answers.collect::<Result<_, _>>()?;
     ensure!(answers.len() == questions.len(), "Go left questions unanswered");
     Ok(answers)
-}
-
-fn answer(line: &str) -> Result<Answer> {
-    let read: Value = serde_json::from_str(line)?;
-    let matches = read["matches"].as_array().context("an answer has no matches")?;
-    Ok(Answer {
-        error: read["error"].as_str().map(str::to_owned),
-        matches: matches.iter().map(|value| value == true).collect(),
-    })
 }
 
 /// Compares the results for a number of random patterns. Returns an error if any of them is
 /// different.
 fn compare_random(seed: u64, count: u64) -> Result<()> {
-    let questions: Vec<Question> = (seed..seed + count).map(random::random_question).collect();
+    let words = words();
+    let questions: Vec<Question> = (seed..seed + count)
+        .map(|seed| random::random_question(&words, seed))
+        .collect();
     let answers = ask(&questions)?;
     let (mut valid, mut held, mut undecided) = (0, 0, 0);
     let mut differences = 0;

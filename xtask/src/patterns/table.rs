@@ -1,108 +1,36 @@
 //! Contains the patterns for which we record the results.
 
-use super::Question;
-
-/// Operands which are combined with each operator. Note that some of these aren't valid.
-const OPERANDS: &[&str] = &[
-    "", "a", "ab", ".", "^", "$", "\\b", "\\z", "[ab]", "[^a]", "(a)", "(?:a)", "()", "(?i)", "(?i:a)", "a|",
-    "a|b", "(", "a)", "{", "\\Qa\\E", "\\Q\\E", "\\d", "\\pL", "\\x41", "\\{", "]", "}",
-];
-
-/// Operators. Note that some of these aren't valid.
-const OPERATORS: &[&str] = &[
-    "*",
-    "+",
-    "?",
-    "*?",
-    "+?",
-    "??",
-    "{2}",
-    "{2}?",
-    "{2,}",
-    "{0}",
-    "{0,0}",
-    "{1,2}",
-    "{,2}",
-    "{2,1}",
-    "{1000}",
-    "{1001}",
-    "{1,1001}",
-    "{1001,}",
-    "{99999999999999999999}",
-    "{1,99999999999999999999}",
-    "{02}",
-    "{2",
-    "{2,",
-    "{}",
-    "{,}",
-    "{a}",
-    "{2,a}",
-    "{ 2}",
-    "{-1}",
-    "**",
-    "++",
-    "?*",
-    "*+",
-    "?+",
-    "{2}*",
-    "*{2}",
-    "{2}{3}",
-    "*??",
-    "???",
-    "(?i)*",
-    "|*",
-    "{2}?{3}?",
-];
-
-/// Every valid combination is matched against these strings.
-const TEXTS: &[&str] = &[
-    "", "a", "b", "aa", "ab", "A", "aB", "0", "_", " ", "\n", "a\nb", "{", "}", "a{,2}", "a{2,1}", "\\", "]",
-    "-", "é", "É",
-];
-
-/// More patterns, along with their strings.
-const PATTERNS: &str = include_str!("patterns.yaml");
+use super::{Question, words};
 
 /// Returns all of the patterns and strings.
 pub(super) fn all_questions() -> Vec<Question> {
-    let further: Vec<(String, Vec<String>)> =
-        serde_saphyr::from_str(PATTERNS).expect("patterns.yaml is a list of patterns with strings");
+    let further: Vec<(String, Vec<String>)> = serde_saphyr::from_str(include_str!("patterns.yaml"))
+        .expect("patterns.yaml is a list of patterns with strings");
+    let further = further.into_iter();
     let mut all: Vec<Question> = further
-        .into_iter()
         .map(|(pattern, texts)| Question { pattern, texts })
         .collect();
-    for operand in OPERANDS {
-        for operator in OPERATORS {
-            all.push(question(format!("{operand}{operator}"), TEXTS));
+    let mut add = |pattern: String, texts: &[&str]| all.push(question(pattern, texts));
+    let words = words();
+    let texts: Vec<&str> = words.texts.iter().map(String::as_str).collect();
+    for operand in &words.operands {
+        for operator in &words.operators {
+            add(format!("{operand}{operator}"), &texts);
         }
     }
     // Every escape in ASCII, both on its own and in a class.
     for letter in (' '..='~').map(String::from) {
-        all.push(question(
-            format!("^\\{letter}"),
-            &[letter.as_str(), "a", "1", " ", "\n"],
-        ));
-        all.push(question(
-            format!("^[\\{letter}]"),
-            &[letter.as_str(), "a", "1", " ", "\n"],
-        ));
-        all.push(question(format!("^[{letter}x]"), &[letter.as_str(), "x", "y"]));
-        all.push(question(format!("(?{letter})a"), &["a", "A"]));
-        all.push(question(format!("(?{letter}:a)"), &["a", "A"]));
-        all.push(question(format!("(?{letter}"), &[]));
+        add(format!("^\\{letter}"), &[&letter, "a", "1", " ", "\n"]);
+        add(format!("^[\\{letter}]"), &[&letter, "a", "1", " ", "\n"]);
+        add(format!("^[{letter}x]"), &[&letter, "x", "y"]);
+        add(format!("(?{letter})a"), &["a", "A"]);
+        add(format!("(?{letter}:a)"), &["a", "A"]);
+        add(format!("(?{letter}"), &[]);
     }
-    for name in [
-        "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
-        "upper", "word", "xdigit", "any", "",
-    ] {
-        all.push(question(
-            format!("^[[:{name}:]]$"),
-            &["a", "Z", "5", " ", "\t", "\u{b}", ".", "_", "\0", "é"],
-        ));
-        all.push(question(
-            format!("^[^[:^{name}:]]$"),
-            &["a", "Z", "5", " ", "\t", "\u{b}", ".", "_", "\0", "é"],
-        ));
+    let samples = ["a", "Z", "5", " ", "\t", "\u{b}", ".", "_", "\0", "é"];
+    for name in &words.classes {
+        add(format!("^[[:{name}:]]$"), &samples);
+        add(format!("^[^[:^{name}:]]$"), &samples);
     }
     all.extend(large());
     all.sort_by(|left, right| left.pattern.cmp(&right.pattern));

@@ -13,20 +13,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow};
 use pikchr::{Pikchr, PikchrFlags};
 
-use crate::committed::update_file;
+use crate::committed::{Check, update_file};
 use crate::repo;
 
 const FOLDER: &str = "docs/pictures";
 
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Change nothing; fail if a picture is stale
-    #[arg(long)]
-    check: bool,
-}
-
 /// Generates all pictures. They are either written or compared with the existing ones.
-pub(crate) fn update_pictures(args: &Args) -> Result<()> {
+pub(crate) fn update_pictures(args: &Check) -> Result<()> {
     for path in list_diagrams()? {
         let source = fs_err::read_to_string(&path)?;
         let name = path.file_stem().context("a diagram has no name")?;

@@ -21,10 +21,6 @@ pub(super) struct Registry {
 
 impl Registry {
     /// Starts a server for the packages with these names. `folder` is where cargo has written them.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a package is missing or no port is free.
     pub(super) fn serve(folder: &Path, names: &[&str], version: &str) -> Result<Registry> {
         let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on this machine")?;
         let address = listener.local_addr()?;

@@ -10,70 +10,10 @@ pub(super) const NAMESPACES: [&str; 3] = ["green", "blue", "apps"];
 
 /// Objects created in every namespace. The labels of the Deployment are the same as the ones of the
 /// project's managers. It has 0 replicas, because its Pods would need a response from the webhook.
-const NAMESPACED: &str = r"
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: precious, namespace: NAMESPACE, labels: {app.kubernetes.io/managed-by: Helm}}
-data: {a: b}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: webhook-server-cert, namespace: NAMESPACE}
-data: {}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: controller-manager, namespace: NAMESPACE}
----
-apiVersion: v1
-kind: Service
-metadata: {name: webhook-service, namespace: NAMESPACE, labels: {app.kubernetes.io/name: shop}}
-spec: {ports: [{port: 443}], selector: {app: other}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: leader-election-role, namespace: NAMESPACE}
-rules: []
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: controller-manager, namespace: NAMESPACE, labels: {control-plane: controller-manager, app.kubernetes.io/name: other}}
-spec:
-  replicas: 0
-  selector: {matchLabels: {app: other}}
-  template:
-    metadata: {labels: {app: other}}
-    spec: {containers: [{name: manager, image: 'example.com/other:v1'}]}
----
-";
+const NAMESPACED: &str = include_str!("neighbors.yaml");
 
 /// Objects that don't have a namespace. There's nothing for which the webhook would be called.
-const CLUSTER_SCOPED: &str = r"
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: manager-role, labels: {app.kubernetes.io/name: shop}}
-rules: []
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: cups.other.example.com}
-spec:
-  group: other.example.com
-  scope: Namespaced
-  names: {kind: Cup, plural: cups}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: validating-webhook-configuration}
-webhooks:
-- name: other.example.com
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  clientConfig: {service: {name: webhook-service, namespace: blue}}
-  rules: [{apiGroups: [other.example.com], apiVersions: [v1], operations: [DELETE], resources: [pots]}]
-";
+const CLUSTER_SCOPED: &str = include_str!("neighbors_cluster.yaml");
 
 /// Custom resource of another CRD. Its kind has the same name as the kind of our project.
 const CUP: &str = "\
@@ -98,9 +38,9 @@ impl Neighbors {
         }
         cluster.platform("label namespace green team=green")?;
         manifest += CLUSTER_SCOPED;
-        cluster.create(&manifest)?;
+        cluster.with_manifest("create -f", &manifest)?;
         cluster.platform("wait --for=condition=Established crd/cups.other.example.com")?;
-        cluster.create(CUP)?;
+        cluster.with_manifest("create -f", CUP)?;
         let manifest = format!("{manifest}---\n{CUP}");
         cluster.platform(
             "wait --for=jsonpath={.status.observedGeneration}=1 deployment --all --all-namespaces",

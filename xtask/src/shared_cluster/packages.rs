@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::{Deployment, SCAFFOLDED};
-use crate::helm::{Helm, compare_objects, parse};
+use crate::committed::list_files;
+use crate::helm::{Helm, compare_objects};
+use crate::value::{find_kind, items, parse_objects, text};
 
 /// Environment variables of the manager which are not in all packages. This is because the
 /// lifecycle manager creates the certificates of webhooks, and determines which namespaces to
@@ -37,7 +39,7 @@ pub(super) fn compare_release(
     kustomize: (&Deployment, &[Value]),
 ) -> Result<()> {
     let line = format!("template {} --namespace {}", release.prefix, release.namespace);
-    let rendered = parse(&helm.command(&line).arg(chart).read()?)?;
+    let rendered = parse_objects(&helm.command(&line).arg(chart).read()?)?;
     compare_objects(&rename(&rendered, release)?, &rename(kustomize.1, kustomize.0)?)
 }
 
@@ -53,8 +55,8 @@ fn rename(objects: &[Value], deployment: &Deployment) -> Result<Vec<Value>> {
 /// be the same.
 pub(super) fn compare_bundle(bundle: &Path, kustomize: &[Value]) -> Result<()> {
     let mut files = Vec::new();
-    for entry in fs_err::read_dir(bundle.join("manifests"))? {
-        files.extend(parse(&fs_err::read_to_string(entry?.path())?)?);
+    for path in list_files(&bundle.join("manifests"), "")? {
+        files.extend(parse_objects(&fs_err::read_to_string(path)?)?);
     }
     let csv = find_kind(&files, "ClusterServiceVersion")?;
     let install = &csv["spec"]["install"]["spec"];
@@ -69,11 +71,6 @@ pub(super) fn compare_bundle(bundle: &Path, kustomize: &[Value]) -> Result<()> {
 }
 
 const CRD: &str = "CustomResourceDefinition";
-
-fn find_kind<'a>(objects: &'a [Value], kind: &str) -> Result<&'a Value> {
-    let found = objects.iter().find(|object| object["kind"] == kind);
-    found.with_context(|| format!("there is no {kind}"))
-}
 
 /// Returns the spec of a Deployment, but not the fields replaced by a bundle. Lists are sorted.
 fn manager_spec(spec: &Value) -> Value {
@@ -102,19 +99,14 @@ fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
 
 /// Compares the rules in a bundle with the rules in all roles of the manager.
 fn compare_rules(install: &Value, kustomize: &[Value]) -> Result<()> {
-    let bound = kustomize
-        .iter()
-        .filter_map(|object| object["roleRef"]["name"].as_str());
-    let bound: Vec<&str> = bound
-        .filter(|name| CERTIFICATE_ROLES.iter().all(|end| !name.ends_with(end)))
-        .collect();
+    let bound = kustomize.iter().map(|object| text(object, "/roleRef/name"));
+    let is_expected = |name: &&str| CERTIFICATE_ROLES.iter().all(|end| !name.ends_with(end));
+    let bound: Vec<&str> = bound.filter(is_expected).collect();
     let roles = kustomize.iter().filter(|object| {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind) && bound.contains(&name)
+        let is_role = object["kind"] == "Role" || object["kind"] == "ClusterRole";
+        is_role && bound.contains(&text(object, "/metadata/name"))
     });
-    let permissions = ["permissions", "clusterPermissions"]
-        .iter()
-        .flat_map(|list| install[*list].as_array().into_iter().flatten());
+    let permissions = items(install, "/permissions").chain(items(install, "/clusterPermissions"));
     let (kustomize, bundle) = (list_rules(roles), list_rules(permissions));
     ensure!(!kustomize.is_empty(), "no role is bound");
     ensure!(
@@ -125,7 +117,7 @@ fn compare_rules(install: &Value, kustomize: &[Value]) -> Result<()> {
 }
 
 fn list_rules<'a>(roles: impl Iterator<Item = &'a Value>) -> Vec<String> {
-    let rules = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten());
+    let rules = roles.flat_map(|role| items(role, "/rules"));
     let mut rules: Vec<String> = rules.map(Value::to_string).collect();
     rules.sort();
     rules

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use crate::committed::tracked_files;
 use crate::repo;
-use crate::sh::Cmd;
 use crate::versions;
 
 /// A file in the repository. It might not be committed yet.
@@ -38,9 +38,7 @@ const RULES: &[Rule] = &[
 
 /// Checks all files that git tracks or would add.
 pub(crate) fn check_conventions() -> Result<()> {
-    let list = Cmd::new("git ls-files --cached --others --exclude-standard")
-        .dir(repo::root())
-        .read()?;
+    let list = tracked_files()?;
     let sources = read_sources(&list);
     let files: Vec<_> = sources.iter().map(|(path, text)| File { path, text }).collect();
     let mut complaints: Vec<_> = files.iter().flat_map(check_file).collect();

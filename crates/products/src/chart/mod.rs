@@ -9,7 +9,7 @@
 //! a `Setting` here and its use in `documents` or `files/`. A feature of the deployment is a row in
 //! `config::FEATURES`, a port of the manager a row in `ports::PORTS`, and a field that refers to
 //! another object a row in `references`. Names within strings are replaced in `text`, and the
-//! fields of admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.rs`.
+//! fields of admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.yaml`.
 
 mod conditions;
 pub mod config;

@@ -8,10 +8,6 @@ use anyhow::{Result, bail};
 /// A hunk consists of lines that start with a space, `-` or `+`. Empty lines count as context, and
 /// hunks are separated by lines that start with `@@`. We need the context lines and `-` lines of
 /// each hunk to occur exactly once in the text, as there are no line numbers.
-///
-/// # Errors
-///
-/// Returns an error if a hunk does not occur in the text or occurs more than once.
 pub(super) fn apply_diff(text: &str, diff: &str) -> Result<String> {
     let mut text = text.to_owned();
     for hunk in split_hunks(diff) {

@@ -82,10 +82,6 @@ impl Action {
 
     /// Applies an action that writes or changes a file in `folder`, and returns the file's path.
     /// Returns `None` for all other actions.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a change does not match the file's content.
     pub fn edit_file(&self, folder: &Path) -> Result<Option<&str>> {
         let (path, content) = match self {
             Self::Write { path, content } => (path, content.clone()),
@@ -105,21 +101,12 @@ impl Action {
 
 impl Page {
     /// Reads a page of this checkout.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`parse`](Self::parse). Also returns an error if the page cannot be read.
     pub fn read(path: &str) -> Result<Self> {
         let text = fs_err::read_to_string(repo::root().join(path))?;
         Self::parse(&text).with_context(|| path.to_owned())
     }
 
     /// Parses a page.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a fence is not closed, or if we can't tell from the sentence above a
-    /// block what to do with it.
     pub fn parse(text: &str) -> Result<Self> {
         let mut steps = Vec::new();
         let mut paragraph = String::new();
