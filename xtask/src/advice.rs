@@ -66,7 +66,6 @@ pub(crate) struct Args {
     kube: Option<String>,
 }
 
-/// Compiles the types with each of the releases.
 pub(crate) fn compile_advice(args: &Args) -> Result<()> {
     let known: Vec<&str> = RELEASES.iter().map(|release| release.kube).collect();
     let asked = |release: &&Release| args.kube.as_deref().is_none_or(|kube| kube == release.kube);

@@ -92,14 +92,11 @@ fn is_complete(folder: &Path) -> bool {
     names.iter().all(|name| folder.join(name).is_file())
 }
 
-/// A program in one of the modules in tools/.
 struct Program {
-    /// Name of the program, and of the module.
     name: &'static str,
     /// The dependency that determines the version.
     required: &'static str,
     package: &'static str,
-    /// Variable that is set to the version.
     variable: Option<&'static str>,
 }
 
@@ -173,7 +170,6 @@ pub(crate) fn ensure_csv_crd() -> Result<PathBuf> {
     Ok(folder.join("crds/operators.coreos.com_clusterserviceversions.yaml"))
 }
 
-/// Downloads a Go module and returns its folder.
 pub(crate) fn download_module(module: &str, from: &Path) -> Result<PathBuf> {
     let about = read_json(Cmd::new("go mod download -json").arg(module).dir(from))?;
     let folder = about["Dir"].as_str().context("go says no folder of the module")?;
@@ -184,7 +180,6 @@ pub(crate) fn ensure_catalog_judge() -> Result<PathBuf> {
     Program::new("catalog", "github.com/operator-framework/operator-registry").ensure()
 }
 
-/// Returns the folder of one of the Go modules in tools/.
 fn module_folder(module: &str) -> PathBuf {
     repo::root().join("tools").join(module)
 }
@@ -307,7 +302,6 @@ pub(crate) fn install_package(package: &str, program: &str, advice: &str) -> Res
         .with_context(|| format!("{program} is not on the path and could not be installed: {advice}"))
 }
 
-/// Returns the folder for caches of the user.
 pub(crate) fn cache_folder() -> Result<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)

@@ -201,7 +201,6 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
     Ok(())
 }
 
-/// Returns a list of the names of all operators.
 fn list(operators: &[String]) -> String {
     let names = operators.iter().filter_map(|operator| operator.split('=').next());
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
+use crate::committed::{list_files, write_file};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
@@ -24,7 +25,6 @@ const FEATURES: &str = "envtest,fake,http2,opentelemetry,simulation,testing";
 /// Where the book contains the API reference.
 const REFERENCE: &str = "rustdoc/";
 
-/// The first page of the API reference.
 const FIRST_PAGE: &str = "rbuilder/index.html";
 
 /// Builds the book. Prints the path of its first page.
@@ -38,14 +38,13 @@ pub(crate) fn build_book() -> Result<()> {
     }
     copy_pages(&repo::root().join("docs"), &source, &reference)?;
     let book = folder.join("html");
-    Cmd::program(mdbook)
-        .arg("build")
-        .arg(&source)
-        .arg("--dest-dir")
-        .arg(&book)
-        .run()?;
+    let build = Cmd::program(mdbook).arg("build").arg(&source);
+    build.arg("--dest-dir").arg(&book).run()?;
     // This must come last, because mdBook removes everything from the folder.
-    copy_folder(&reference, &book.join(REFERENCE))?;
+    Cmd::new("cp -R")
+        .arg(&reference)
+        .arg(book.join(REFERENCE))
+        .run()?;
     println!("{}", book.join("index.html").display());
     Ok(())
 }
@@ -72,48 +71,34 @@ fn build_reference(target: &Path) -> Result<PathBuf> {
     Ok(pages)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
-    for entry in walkdir::WalkDir::new(from) {
-        let entry = entry?;
-        let target = to.join(entry.path().strip_prefix(from)?);
-        if entry.file_type().is_dir() {
-            fs_err::create_dir_all(target)?;
-        } else {
-            fs_err::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
 fn copy_pages(from: &Path, to: &Path, reference: &Path) -> Result<()> {
-    fs_err::create_dir_all(to)?;
-    for entry in fs_err::read_dir(from)? {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
-        let target = to.join(&name);
-        if path.is_dir() {
-            copy_pages(&path, &target, reference)?;
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            let page = fs_err::read_to_string(&path)?;
-            for item in linked_items(&page) {
-                ensure!(
-                    reference.join(item).is_file(),
-                    "{} links to {PUBLISHED_REFERENCE}{item}, which the reference of this checkout does not have",
-                    path.display()
-                );
-            }
-            let page = without_outer_links(&page.replace(PUBLISHED_REFERENCE, REFERENCE));
-            // Nothing can be appended to the list of chapters, since mdBook would take the link for
-            // a chapter.
-            let end = if name == "SUMMARY.md" { "" } else { END_OF_PAGE };
-            fs_err::write(target, page + end)?;
-        } else {
-            fs_err::copy(path, target)?;
+    for path in list_files(from, "")? {
+        let target = to.join(path.strip_prefix(from)?);
+        if path.extension().is_none_or(|extension| extension != "md") {
+            write_file(&target, &fs_err::read(path)?)?;
+            continue;
         }
+        let page = fs_err::read_to_string(&path)?;
+        for item in linked_items(&page) {
+            ensure!(
+                reference.join(item).is_file(),
+                "{} links to {PUBLISHED_REFERENCE}{item}, which the reference of this checkout does not have",
+                path.display()
+            );
+        }
+        let page = without_outer_links(&page.replace(PUBLISHED_REFERENCE, REFERENCE));
+        // Nothing can be appended to the list of chapters, since mdBook would take the link for a
+        // chapter.
+        let end = if path.ends_with("SUMMARY.md") {
+            ""
+        } else {
+            END_OF_PAGE
+        };
+        write_file(&target, (page + end).as_bytes())?;
     }
     Ok(())
 }
 
-/// This is appended to every page.
 const END_OF_PAGE: &str = "\n---\n\n[Reference of the library](rustdoc/rbuilder/index.html)\n";
 
 /// Returns the paths in the API reference to which a page links.

@@ -115,7 +115,6 @@ const MARKERS: &str = r#"#[csv(display_name = "Thing of the shop", order = 1)]
 #[csv(required(name = "certificates.cert-manager.io", version = "v1", kind = "Certificate", description = "Certificates of the servers."))]
 "#;
 
-/// This field is added to the kinds.
 const FIELD: &str = "    #[csv(display_name = \"Label\", order = 1)]\n    pub label: Option<String>,\n";
 
 /// Path and content of a base for the ClusterServiceVersion, the same as in a project scaffolded by
@@ -129,7 +128,6 @@ const BASE: (&str, &str) = (
 /// by the command's tests.
 const BINDINGS: &str = include_str!("../../cli/tests/bundle/bindings.yaml");
 
-/// Adds the bindings and the service account to a project.
 fn add_bindings(project: &Path) -> Result<()> {
     let folder = project.join("config/rbac");
     edit(

@@ -19,7 +19,6 @@ use crate::{assets, repo};
 
 const VERDICTS: &str = "crates/products/src/bundle/catalog/verdicts.txt";
 
-/// The validator for catalogs from operator-registry.
 pub(crate) struct CatalogJudge(PathBuf);
 
 impl CatalogJudge {
@@ -72,7 +71,6 @@ pub(crate) fn record_verdicts(judge: &CatalogJudge, record: bool) -> Result<()> 
     update_file(VERDICTS, text.as_bytes(), !record, "bundle --record")
 }
 
-/// Returns a catalog with just this channel.
 fn print_catalog(channel: &str) -> String {
     let name = |version: &str| format!("shop.v{version}");
     let (mut entries, mut bundles) = (Vec::new(), Vec::new());

@@ -121,6 +121,14 @@ pub(crate) fn list_files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>>
     Ok(paths)
 }
 
+/// Returns the paths of everything in a folder, in sorted order.
+pub(crate) fn list_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs_err::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
 /// Lists all files that git tracks or would add, one per line.
 pub(crate) fn tracked_files() -> Result<String> {
     let list = Cmd::new("git ls-files --cached --others --exclude-standard");

@@ -94,7 +94,6 @@ impl ControlPlane {
 /// The unit of CPU times in /proc. It is the same on every platform that Rust supports.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Information about a process from /proc.
 struct Process {
     id: u32,
     parent: u32,

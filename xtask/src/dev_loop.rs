@@ -24,7 +24,6 @@ const COMMANDS: &[&str] = &[
     "create webhook --group crew --version v1 --kind Mate --conversion --spoke v2",
 ];
 
-/// The file with the defaulter.
 const HANDLERS: &str = "src/webhook/v1/mate.rs";
 
 /// The line of the scaffold that we replace.
@@ -99,7 +98,6 @@ impl Dev {
         Ok(String::from_utf8_lossy(&fs_err::read(&self.log)?).into_owned())
     }
 
-    /// Waits for a text to be printed the given number of times.
     fn wait_for(&mut self, text: &str, times: usize) -> Result<()> {
         let log = self.log.clone();
         let is_printed = || Ok(fs_err::read_to_string(&log)?.matches(text).count() >= times);
@@ -125,10 +123,8 @@ impl Dev {
     }
 }
 
-/// The cluster which the command has started.
 struct Cluster {
     kubectl: Kubectl,
-    /// Path for manifests that we want to apply.
     manifest: PathBuf,
 }
 

@@ -70,7 +70,6 @@ fn arg_table<T>(noun: &str, args: &[ArgRow<T>]) -> String {
     table(noun, &args)
 }
 
-/// Returns a heading and a table for each of the lists.
 fn nested_lists(lists: &[NestedArgs]) -> String {
     let list = |list: &NestedArgs| {
         format!(

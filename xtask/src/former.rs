@@ -15,7 +15,6 @@ use crate::repo;
 use crate::sh::Cmd;
 use crate::templates::current_versions;
 
-/// Where the archive is stored.
 pub(crate) const FORMER: &str = "templates/data/former.bin";
 
 /// Example projects as they were in the past. They are needed by the tests of `rbuilder update`.
@@ -28,7 +27,6 @@ const EXAMPLES: [&str; 2] = ["examples/cronjob-operator", "examples/memcached-op
 /// These files belong to the projects, but they aren't scaffolded.
 const OTHERS: [&str; 4] = ["/Cargo.lock", "/config/crd/bases/", "/dist/", "/bundle"];
 
-/// Where the table of templates is.
 const TABLE: &str = "templates/src/table.rs";
 
 /// Returns an archive with the templates from all commits that changed them, up to `last`.

@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use crate::committed::list_folder;
 use crate::project::share_lockfile;
 use crate::repo;
+use crate::value::items;
 
-/// Name of the project.
 pub(crate) const NAME: &str = "imported-operator";
 
 /// CRDs that we have to skip. For one of them, `create api` would return an error because its
@@ -65,14 +66,13 @@ pub(crate) fn import_definitions(bin: &Path, folder: &Path, fresh: bool) -> Resu
     Ok(())
 }
 
-/// Adds the tests for all versions of a kind.
 fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
     let spec = &definition["spec"];
     let kind = spec["names"]["kind"].as_str().context("a CRD has no kind")?;
     if NOT_AT_RANDOM.contains(&kind) {
         return Ok(());
     }
-    for version in spec["versions"].as_array().into_iter().flatten() {
+    for version in items(spec, "/versions") {
         let version = version["name"].as_str().context("a version has no name")?;
         let name = format!("{kind}_{version}").to_lowercase();
         write!(
@@ -85,11 +85,7 @@ fn add_round_trips(tests: &mut String, definition: &Value) -> Result<()> {
 
 /// Returns the paths of all recorded CRDs, but not those that we have to skip.
 fn list_definitions() -> Result<Vec<PathBuf>> {
-    let entries = fs_err::read_dir(repo::root().join("testdata/oracle/recorded/crd"))?;
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut paths = list_folder(&repo::root().join("testdata/oracle/recorded/crd"))?;
     paths.retain(|path| !LEFT_OUT.iter().any(|name| path.ends_with(name)));
-    paths.sort();
     Ok(paths)
 }

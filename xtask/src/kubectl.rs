@@ -7,7 +7,6 @@ use anyhow::Result;
 use crate::assets;
 use crate::sh::Cmd;
 
-/// kubectl for one cluster.
 pub(crate) struct Kubectl {
     /// If we had to build kubectl, this is the folder that contains it.
     folder: Option<PathBuf>,
@@ -23,7 +22,6 @@ impl Kubectl {
         })
     }
 
-    /// Returns a kubectl command with the arguments from `line`.
     pub(crate) fn command(&self, line: &str) -> Result<Cmd> {
         let command = Cmd::new("kubectl")
             .words(line)

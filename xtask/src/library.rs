@@ -8,13 +8,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use crate::packages::name_of;
-use crate::project::{cargo_home, share_lockfile};
+use crate::project::{cargo_home, edit, share_lockfile};
 use crate::repo;
 use crate::sh::Cmd;
+use crate::value::{items, read_json, text};
 
 /// Temporary folders have this prefix, which means that Cargo can't confuse them with anything
 /// else.
@@ -30,14 +31,8 @@ pub(crate) fn check_sources() -> Result<()> {
     clone(&["--bare"], repo::root(), &served)?;
     let commit = Cmd::new("git rev-parse HEAD").dir(repo::root()).read()?;
     let url = format!("file://{}", served.display());
-    let flags = [
-        "--library",
-        "git",
-        "--library-url",
-        &url,
-        "--library-rev",
-        commit.trim(),
-    ];
+    let mut flags = vec!["--library", "git", "--library-url", &url];
+    flags.extend(["--library-rev", commit.trim()]);
     remove_downloads_after(&["git/db", "git/checkouts"], &name.to_string_lossy(), || {
         Project::init(&bin, &flags)?.check()
     })?;
@@ -69,17 +64,11 @@ impl Project {
         let folder = home.path().join("shop-operator");
         fs_err::create_dir(&folder)?;
         println!();
-        repo::rbuilder_command(bin, &folder, "init --domain example.com")?
-            .args(flags)
+        let rbuilder = |line: &str| repo::rbuilder_command(bin, &folder, line);
+        rbuilder("init --domain example.com")?.args(flags).echo().run()?;
+        rbuilder("create api --group shop --version v1alpha1 --kind Cup")?
             .echo()
             .run()?;
-        repo::rbuilder_command(
-            bin,
-            &folder,
-            "create api --group shop --version v1alpha1 --kind Cup",
-        )?
-        .echo()
-        .run()?;
         share_lockfile(&folder)?;
         Ok(Project {
             _home: home,
@@ -91,16 +80,13 @@ impl Project {
     /// Changes the registry of the library, which is crates.io by default.
     pub(crate) fn use_registry(mut self, name: &str, index: &str) -> Result<Project> {
         let path = self.folder.join("Cargo.toml");
-        let text = fs_err::read_to_string(&path)?;
-        let (found, chosen) = (
-            "package = \"rbuilder-runtime\", ",
-            format!("package = \"rbuilder-runtime\", registry = \"{name}\", "),
-        );
+        let found = "package = \"rbuilder-runtime\", ";
+        let count = fs_err::read_to_string(&path)?.matches(found).count();
         ensure!(
-            text.matches(found).count() == 2,
-            "the scaffold does not name the library twice:\n{text}"
+            count == 2,
+            "the scaffold names the library {count} times, not twice"
         );
-        fs_err::write(&path, text.replace(found, &chosen))?;
+        edit(&path, found, &format!("{found}registry = \"{name}\", "))?;
         let variable = format!("CARGO_REGISTRIES_{}_INDEX", name.to_uppercase());
         self.variables.push((variable, index.to_owned()));
         Ok(self)
@@ -108,8 +94,7 @@ impl Project {
 
     /// Checks that all packages have the right source, and runs the project's tests.
     pub(crate) fn check(&self) -> Result<()> {
-        let metadata = self.cargo("cargo metadata --format-version 1").read()?;
-        let metadata: Value = serde_json::from_str(&metadata)?;
+        let metadata = read_json(self.cargo("cargo metadata --format-version 1"))?;
         let ours = find_ours(&metadata, repo::root())?;
         self.cargo("cargo test --quiet")
             .without("KUBEBUILDER_ASSETS")
@@ -133,15 +118,13 @@ impl Project {
 fn find_ours(metadata: &Value, checkout: &Path) -> Result<BTreeSet<String>> {
     let checkout = fs_err::canonicalize(checkout)?;
     let mut ours = BTreeSet::new();
-    for package in metadata["packages"]
-        .as_array()
-        .context("cargo lists no packages")?
-    {
-        let name = name_of(package)?;
-        let path = package["manifest_path"].as_str().unwrap_or_default();
-        if Path::new(path).starts_with(&checkout) {
-            bail!("the project gets `{name}` from {path}, which is in this checkout");
-        }
+    for package in items(metadata, "/packages") {
+        let (name, path) = (name_of(package)?, text(package, "/manifest_path"));
+        let is_here = Path::new(path).starts_with(&checkout);
+        ensure!(
+            !is_here,
+            "the project gets `{name}` from {path}, which is in this checkout"
+        );
         if name.starts_with("rbuilder-") {
             ours.insert(name.to_owned());
         }
@@ -165,13 +148,9 @@ pub(crate) fn remove_downloads_after(
         let entries = folders
             .iter()
             .filter_map(|folder| fs_err::read_dir(home.join(folder)).ok());
-        let paths = entries.flatten().filter_map(|entry| Some(entry.ok()?.path()));
-        paths
-            .filter(|path| {
-                path.file_name()
-                    .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
-            })
-            .collect()
+        let entries = entries.flatten().filter_map(Result::ok);
+        let is_new = |entry: &fs_err::DirEntry| entry.file_name().to_string_lossy().starts_with(prefix);
+        entries.filter(is_new).map(|entry| entry.path()).collect()
     };
     let before = list();
     let result = work();

@@ -5,7 +5,8 @@ use serde_json::Value;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// Returns the published packages of this workspace.
+use crate::value::read_json;
+
 pub(crate) fn published_packages() -> Result<Vec<Value>> {
     let mut metadata = read_metadata(&["--no-deps"])?;
     let Value::Array(packages) = metadata["packages"].take() else {
@@ -17,14 +18,10 @@ pub(crate) fn published_packages() -> Result<Vec<Value>> {
 
 /// Runs `cargo metadata` in the workspace and returns its output.
 pub(crate) fn read_metadata(arguments: &[&str]) -> Result<Value> {
-    let text = Cmd::new("cargo metadata --format-version 1")
-        .args(arguments)
-        .dir(repo::root())
-        .read()?;
-    Ok(serde_json::from_str(&text)?)
+    let metadata = Cmd::new("cargo metadata --format-version 1").args(arguments);
+    read_json(metadata.dir(repo::root()))
 }
 
-/// Returns a package's name.
 pub(crate) fn name_of(package: &Value) -> Result<&str> {
     package["name"].as_str().context("a package has no name")
 }

@@ -60,7 +60,6 @@ pub(crate) fn check_peers() -> Result<()> {
     }
 }
 
-/// Returns the minor version of a version. There's no `v` at the start.
 fn minor(version: &str) -> String {
     let numbers = version.trim_start_matches('v').split('.');
     numbers.take(2).collect::<Vec<_>>().join(".")

@@ -15,7 +15,6 @@ pub(crate) fn scaffold(bin: &Path, folder: &Path, commands: &[impl AsRef<str>]) 
     share_lockfile(folder)
 }
 
-/// Creates a project in a new folder.
 pub(crate) fn make_project(bin: &Path, folder: &Path, commands: &[impl AsRef<str>]) -> Result<()> {
     fs_err::create_dir(folder)?;
     for line in commands {

@@ -19,7 +19,6 @@ pub(crate) fn capture(command: Cmd) -> Result<(Result<()>, String)> {
     Ok((result, String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// A command for [`run_script`].
 pub(crate) const BASH: &str = "bash -c 'eval \"$SCRIPT\"'";
 
 /// Runs a script, which can use the functions of journey.sh. The last one of the folders in

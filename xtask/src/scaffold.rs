@@ -28,7 +28,6 @@ use crate::{imported, repo, sequences, tools};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Journey {
-    /// Name of the project, and of its folder.
     name: String,
     commands: Vec<String>,
     #[serde(default)]
@@ -59,7 +58,6 @@ const REFUSED_NAMES: &[&str] = &["Default", "Option", "Self", "String", "Vec"];
 /// version.
 const CONVERSION_NAMES: &[&str] = &["Hub", "Ok", "Spoke"];
 
-/// Returns all words of the templates for which `chosen` returns true.
 fn words(chosen: impl Fn(&Template) -> bool) -> impl Iterator<Item = &'static str> {
     TEMPLATES
         .iter()
@@ -90,7 +88,6 @@ pub(crate) struct Args {
     fresh: bool,
 }
 
-/// Runs every journey.
 pub(crate) fn walk_journeys(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let mut journeys: Vec<Journey> = serde_saphyr::from_str(include_str!("journeys.yaml"))?;
@@ -347,7 +344,6 @@ fn package_name(id: &str) -> Option<&str> {
     }
 }
 
-/// Runs the tests, while making sure that there are no ignored tests.
 fn run_every_test(tests: Cmd) -> Result<()> {
     let (result, text) = capture(tests)?;
     print!("{text}");

@@ -2,10 +2,11 @@
 //! `cargo xtask scaffold`, so the result must compile. Everything else (and many more sequences) is
 //! tested by `cli/tests/sequences.rs`, which doesn't compile anything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use crate::committed::list_files;
 use crate::project::share_lockfile;
 use crate::scaffold::{lint, make_folder};
 use crate::{random, repo};
@@ -14,7 +15,6 @@ use random::Random;
 #[path = "../../cli/tests/support/sequence.rs"]
 mod sequence;
 
-/// Project name.
 pub(crate) const NAME: &str = "sequences-operator";
 
 /// Number of sequences to run. All of them share a single project, since compiling takes a long
@@ -71,22 +71,10 @@ fn walk_sequence(bin: &Path, folder: &Path, random: &mut Random) -> Result<()> {
 
 /// Changes one of the source files, like users do.
 fn edit_by_hand(folder: &Path, random: &mut Random) -> Result<()> {
-    let files = list_sources(&folder.join("src"))?;
+    let files = list_files(&folder.join("src"), "rs")?;
     let path = random.one_of(&files);
     println!("edits {}", path.strip_prefix(folder)?.display());
     let text = fs_err::read_to_string(path)?;
     fs_err::write(path, sequence::edit_rust(&text, random))?;
     Ok(())
-}
-
-/// Returns the Rust files in a folder and its subfolders in sorted order.
-fn list_sources(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-        let path = entry.context("the sources can be listed")?.into_path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(files)
 }

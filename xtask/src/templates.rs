@@ -14,10 +14,8 @@ use crate::former::{FORMER, FORMER_PROJECTS, read_former_projects, read_former_t
 use crate::repo;
 use crate::sh::Cmd;
 
-/// Archive path.
 const RECORDED: &str = "templates/data/releases.bin";
 
-/// Version of all packages in the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(clap::Args)]

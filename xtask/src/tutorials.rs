@@ -12,42 +12,27 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::control_plane::ControlPlane;
 use crate::page::{Action, How, Page, Step, find_difference};
+use crate::run::wait_until;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// One of the pages.
-struct Walk {
-    page: &'static str,
-    /// Whether the page needs real controllers and nodes, i.e. it isn't possible to use stand-ins.
-    needs_nodes: bool,
-}
-
-const fn walk(page: &'static str) -> Walk {
-    Walk {
-        page,
-        needs_nodes: false,
-    }
-}
-
-/// All pages that we can follow.
-const PAGES: &[Walk] = &[
-    walk("docs/tutorial.md"),
-    walk("docs/cronjob.md"),
-    walk("docs/adopting.md"),
-    walk("docs/several-versions.md"),
-    walk("docs/sample-controller.md"),
-    walk("docs/compatibility.md"),
-    Walk {
-        page: "docs/replicasets.md",
-        needs_nodes: true,
-    },
+/// The pages that we can follow.
+const PAGES: &[&str] = &[
+    "docs/tutorial.md",
+    "docs/cronjob.md",
+    "docs/adopting.md",
+    "docs/several-versions.md",
+    "docs/sample-controller.md",
+    "docs/compatibility.md",
 ];
+/// These pages need real controllers and nodes, i.e. it isn't possible to use stand-ins.
+const PAGES_WITH_NODES: &[&str] = &["docs/replicasets.md"];
 
 /// Timeout for one block. This is so long because the dependencies have to be built.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
@@ -58,18 +43,14 @@ pub(crate) struct Args {
     filter: Option<String>,
 }
 
-/// Follows each of the pages.
 pub(crate) fn follow_pages(args: &Args) -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let assets = assets::ensure_assets()?;
     let kubectl = assets::ensure_kubectl()?;
     let mut failed = Vec::new();
-    for needs_nodes in [false, true] {
-        let chosen = PAGES.iter().filter(|walk| {
-            let filter = args.filter.as_ref();
-            walk.needs_nodes == needs_nodes && filter.is_none_or(|filter| walk.page.contains(filter))
-        });
-        let pages: Vec<&str> = chosen.map(|walk| walk.page).collect();
+    for (pages, needs_nodes) in [(PAGES, false), (PAGES_WITH_NODES, true)] {
+        let asks = |page: &&&str| args.filter.as_ref().is_none_or(|filter| page.contains(filter));
+        let pages: Vec<&str> = pages.iter().filter(asks).copied().collect();
         if pages.is_empty() {
             continue;
         }
@@ -157,18 +138,13 @@ impl Shell {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(bin).chain(kubectl).map(Path::to_owned);
         let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)))?;
+        let (target, build) = (home.path().join("target"), repo::project_build_folder());
         let variables = [
             ("PATH", path.to_string_lossy().into_owned()),
             ("KUBECONFIG", kubeconfig.to_owned()),
             ("KUBEBUILDER_ASSETS", assets.display().to_string()),
-            (
-                "CARGO_TARGET_DIR",
-                home.path().join("target").display().to_string(),
-            ),
-            (
-                "CARGO_BUILD_BUILD_DIR",
-                repo::project_build_folder().display().to_string(),
-            ),
+            ("CARGO_TARGET_DIR", target.display().to_string()),
+            ("CARGO_BUILD_BUILD_DIR", build.display().to_string()),
             ("CARGO_TERM_COLOR", "never".to_owned()),
             (repo::KUBERNETES, repo::default_kubernetes()),
         ];
@@ -181,7 +157,6 @@ impl Shell {
         })
     }
 
-    /// Returns the folder in which the terminal currently is.
     fn folder(&self) -> Result<PathBuf> {
         let folder = fs_err::read_to_string(self.home.path().join("folder"))?;
         Ok(PathBuf::from(folder.trim_end()))
@@ -198,7 +173,6 @@ impl Shell {
         Ok(())
     }
 
-    /// Runs a script. Returns its output.
     fn run(&mut self, script: &str, how: &How) -> Result<String> {
         let home = self.home.path().display();
         let leave = match how {
@@ -222,21 +196,16 @@ impl Shell {
             self.background.push(child);
             return Ok(String::new());
         }
-        let started = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if started.elapsed() > LONGEST {
-                stop(&mut child);
-                bail!(
-                    "not done after {LONGEST:?}:\n{}",
-                    fs_err::read_to_string(&printed)?
-                );
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
+        let mut status = None;
+        let waited = wait_until(LONGEST, "it is not done", || {
+            status = child.try_wait()?;
+            Ok(status.is_some())
+        });
         let printed = fs_err::read_to_string(&printed)?;
+        let Some(status) = status else {
+            stop(&mut child);
+            return waited.context(printed).map(|()| String::new());
+        };
         if status.success() != (*how == How::Succeeds) {
             bail!("{status}:\n{printed}{}", self.background_output());
         }

@@ -121,7 +121,6 @@ fn release() -> String {
         .into()
 }
 
-/// Returns just the major version of kube.
 pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }

@@ -8,17 +8,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 
 use crate::project::{commit_all, scaffold};
 use crate::sh::{Cmd, write_program};
+use crate::value::items;
 use crate::{assets, repo};
 
-/// Workflows for which a clone is sufficient.
 const WORKFLOWS: &[&str] = &["api.yml", "lint.yml", "test.yml"];
-/// Name of the project's branch.
 const BRANCH: &str = "main";
 
-/// Runs all steps of the workflows.
 pub(crate) fn run_steps() -> Result<()> {
     let bin = repo::build_rbuilder()?;
     let folder = tempfile::Builder::new().prefix("rbuilder-workflows-").tempdir()?;
@@ -33,7 +32,7 @@ pub(crate) fn run_steps() -> Result<()> {
     let runner = Runner::new(folder.path(), &clone, &bin)?;
     for workflow in WORKFLOWS {
         let text = fs_err::read_to_string(clone.join(".github/workflows").join(workflow))?;
-        let scripts = read_scripts(&text);
+        let scripts = read_scripts(&text)?;
         ensure!(!scripts.is_empty(), "{workflow} has no steps");
         for script in scripts {
             println!("\n{workflow}: {}", script.trim_end());
@@ -101,7 +100,6 @@ impl Runner {
         Cmd::new("cp -RL").arg(assets).arg(store.join(name)).run()
     }
 
-    /// Returns the path of the file with the summary of the job.
     fn summary(&self) -> PathBuf {
         self.programs.join("summary")
     }
@@ -128,44 +126,11 @@ impl Runner {
     }
 }
 
-/// Returns all scripts in a workflow in their order. A script is either the text after `run:`, or
-/// the block below it.
-fn read_scripts(workflow: &str) -> Vec<String> {
-    let mut scripts = Vec::new();
-    let mut lines = workflow.lines().peekable();
-    while let Some(line) = lines.next() {
-        let indent = count_indent(line);
-        let key = line.trim_start().trim_start_matches("- ");
-        match key.strip_prefix("run: ") {
-            Some("|") => {
-                let mut script = String::new();
-                while let Some(line) = lines.next_if(|line| line.is_empty() || count_indent(line) > indent) {
-                    script.push_str(line.trim_start());
-                    script.push('\n');
-                }
-                scripts.push(script);
-            }
-            Some(script) => scripts.push(format!("{script}\n")),
-            None => {}
-        }
-    }
-    scripts
-}
-
-fn count_indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_scripts_of_workflow() {
-        let workflow = "    steps:\n      - uses: a/b@c\n      - run: cargo fmt --check\n      - name: Install\n        \
-                        run: |\n          make a\n          echo b\n      - run: cargo test\n";
-        let expected = ["cargo fmt --check\n", "make a\necho b\n", "cargo test\n"];
-        assert_eq!(read_scripts(workflow), expected);
-        assert!(read_scripts("jobs:\n").is_empty());
-    }
+/// Returns all scripts in a workflow. The jobs are in alphabetical order.
+fn read_scripts(workflow: &str) -> Result<Vec<String>> {
+    let workflow: Value = serde_saphyr::from_str(workflow)?;
+    let jobs = workflow["jobs"].as_object().into_iter().flatten();
+    let steps = jobs.flat_map(|(_, job)| items(job, "/steps"));
+    let scripts = steps.filter_map(|step| step["run"].as_str());
+    Ok(scripts.map(str::to_owned).collect())
 }

@@ -21,7 +21,6 @@ pub fn build_rbuilder() -> Result<PathBuf> {
     build_command(build_in_workspace().args(["--example", "servers"]))
 }
 
-/// Builds an example and returns the path of the executable.
 pub fn build_example(name: &str) -> Result<PathBuf> {
     build(build_in_workspace().args(["--example", name]), name)
 }
@@ -58,33 +57,28 @@ fn build_command(build_it: Cmd) -> Result<PathBuf> {
 
 /// Runs a build and returns the path of the executable called `name`.
 fn build(command: Cmd, name: &str) -> Result<PathBuf> {
-    let messages = command
-        .words("--message-format=json-render-diagnostics")
-        .dir(root())
-        .read()?;
-    messages
-        .lines()
-        .filter_map(executable)
-        .find(|program| program.file_stem().is_some_and(|stem| stem == name))
-        .with_context(|| format!("cargo built no program named `{name}`"))
+    let is_it = |stem: &str| stem == name;
+    find_executable(command.dir(root()), is_it).with_context(|| format!("`{name}` is missing"))
 }
 
 /// Builds an integration test of a project that is not part of our workspace. Returns the
 /// path of the test binary.
 pub fn build_project_test(folder: &Path, test: &str) -> Result<PathBuf> {
-    let build = project_command(folder, "cargo test --quiet --no-run");
-    let build = build.args(["--test", test, "--message-format=json-render-diagnostics"]);
-    let messages = build.read()?;
+    let build = project_command(folder, "cargo test --quiet --no-run").args(["--test", test]);
     let start = format!("{test}-");
-    messages
-        .lines()
-        .filter_map(executable)
-        .find(|program| {
-            program
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(&start))
-        })
-        .with_context(|| format!("cargo built no test named `{test}`"))
+    find_executable(build, |stem| stem.starts_with(&start)).with_context(|| format!("`{test}` is missing"))
+}
+
+/// Runs a build and returns the path of an executable, which is chosen by its name.
+fn find_executable(build: Cmd, is_it: impl Fn(&str) -> bool) -> Result<PathBuf> {
+    let messages = build.words("--message-format=json-render-diagnostics").read()?;
+    let mut programs = messages.lines().filter_map(executable);
+    let found = programs.find(|program| {
+        program
+            .file_stem()
+            .is_some_and(|stem| is_it(&stem.to_string_lossy()))
+    });
+    found.context("cargo built no such program")
 }
 
 /// Finds `"executable":"…"` in a JSON message from cargo and returns the path.
@@ -97,7 +91,6 @@ fn executable(message: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path))
 }
 
-/// Returns the target folder of the workspace.
 pub fn target_folder() -> PathBuf {
     let asked = std::env::var_os("CARGO_TARGET_DIR").map(|folder| root().join(folder));
     asked.unwrap_or_else(|| root().join("target"))

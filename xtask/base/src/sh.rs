@@ -31,13 +31,11 @@ fn new_command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Searches `PATH` for a program and returns its path.
 pub fn find_program(name: &str) -> Result<PathBuf> {
     let path = Cmd::new("sh -c").arg(format!("command -v {name}")).read()?;
     Ok(path.trim_end().into())
 }
 
-/// Writes an executable script.
 pub fn write_program(path: &Path, script: &str) -> Result<()> {
     fs_err::write(path, script)?;
     Cmd::new("chmod +x").arg(path).run()
@@ -277,7 +275,6 @@ fn quoted(arg: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Cargo has set these for the test.
     #[cfg(unix)]
     #[test]
     fn programs_do_not_inherit_package_variables() {

@@ -28,7 +28,6 @@ const FIELDS: usize = 100;
 /// A row of shapes.yaml: the type and the marker of a field in Rust, its type and markers in Go.
 type Shape = (String, String, String, Vec<String>);
 
-/// Returns the fields of a kind.
 fn shapes() -> impl Iterator<Item = Shape> {
     let rows: Vec<Shape> =
         serde_saphyr::from_str(include_str!("shapes.yaml")).expect("shapes.yaml has rows of four columns");

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use walkdir::WalkDir;
+
+use crate::committed::list_files;
 
 /// The Go modules in `k8s.io` with types that are also in k8s-openapi.
 pub(crate) const MODULES: &[&str] = &[
@@ -33,14 +34,12 @@ struct GoType {
 }
 
 struct Field {
-    /// Name in JSON.
     name: String,
     comment: Comment,
     /// Type of the items of a list, or of the values of a map.
     items: Option<(String, String)>,
 }
 
-/// A doc comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Comment {
     /// The text, which is processed in the same way as controller-gen does it.
@@ -50,18 +49,14 @@ pub(crate) struct Comment {
 }
 
 impl Comments {
-    /// Reads the Go files of a module.
     pub(crate) fn read(&mut self, module: &str, folder: &Path) -> Result<()> {
-        for entry in WalkDir::new(folder).sort_by_file_name() {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy();
-            if !name.ends_with(".go") || name.ends_with("_test.go") || name.contains("generated") {
-                continue;
+        for path in list_files(folder, "go")? {
+            let relative = path.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
+            let (parent, name) = relative.rsplit_once('/').unwrap_or(("", &relative));
+            if !name.ends_with("_test.go") && !name.contains("generated") {
+                let package = format!("k8s.io/{module}/{parent}");
+                self.file(&package, &fs_err::read_to_string(&path)?);
             }
-            let parent = entry.path().parent().context("a file is in a folder")?;
-            let parent = parent.strip_prefix(folder)?.to_string_lossy().replace('\\', "/");
-            let package = format!("k8s.io/{module}/{parent}");
-            self.file(&package, &fs_err::read_to_string(entry.path())?);
         }
         Ok(())
     }
@@ -117,7 +112,6 @@ impl Comments {
         }
     }
 
-    /// Returns the comment of a type.
     pub(crate) fn of_type(&self, package: &str, name: &str) -> Option<&Comment> {
         self.get(package, name).map(|ty| &ty.comment)
     }
@@ -228,7 +222,6 @@ impl Comment {
         comment
     }
 
-    /// Returns the value of a marker (`name=value`).
     pub(crate) fn marker(&self, name: &str) -> Option<&str> {
         let values = self.markers.iter();
         values

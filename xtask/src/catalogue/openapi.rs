@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::go::{self, Comment, Comments};
 
-/// Everything we found in the documents.
 pub(crate) struct Found {
     /// The types by their path (which doesn't include the crate's name).
     pub(crate) types: Types,
@@ -18,7 +17,6 @@ pub(crate) struct Found {
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads all of the documents in a folder.
 pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found> {
     let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
     for entry in fs_err::read_dir(folder)? {

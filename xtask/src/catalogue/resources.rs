@@ -19,7 +19,6 @@ pub(crate) struct Resource {
     is_namespaced: bool,
     verbs: BTreeSet<String>,
     short_names: BTreeSet<String>,
-    /// Verbs of each subresource.
     subresources: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -114,7 +113,6 @@ fn kind_modules(documents: &Path) -> Result<KindModules> {
     Ok(modules)
 }
 
-/// Returns the table as Rust source.
 pub(crate) fn print_table(resources: &Resources) -> Result<String> {
     let mut table = String::from(INTRODUCTION);
     for ((group, plural), resource) in resources {

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::Minor;
 use rbuilder_catalogue::write::Types;
 use rbuilder_schema::is_known;
-use walkdir::WalkDir;
 
+use crate::committed::list_files;
 use crate::packages::read_metadata;
 use crate::value::{items, text};
 
@@ -46,13 +46,12 @@ pub(crate) fn select_types(minor: Minor, mut types: Types) -> Result<Types> {
 fn paths(minor: Minor) -> Result<BTreeSet<String>> {
     let root = source()?.join(format!("src/v1_{}", minor.number()));
     let mut paths = BTreeSet::new();
-    for entry in WalkDir::new(&root).sort_by_file_name() {
-        let entry = entry?;
-        if entry.file_name() == "mod.rs" || !entry.file_type().is_file() {
-            continue;
-        }
-        let source = fs_err::read_to_string(entry.path())?;
-        let folder = entry.path().parent().context("a file is in a folder")?;
+    for path in list_files(&root, "rs")?
+        .iter()
+        .filter(|path| !path.ends_with("mod.rs"))
+    {
+        let source = fs_err::read_to_string(path)?;
+        let folder = path.parent().context("a file is in a folder")?;
         let module = folder
             .strip_prefix(&root)?
             .to_string_lossy()

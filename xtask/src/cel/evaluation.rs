@@ -17,7 +17,7 @@
 //! an update.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
@@ -25,6 +25,8 @@ use serde_json::{Map, Value, json};
 
 use super::server::{Cause, Client, causes};
 use crate::control_plane::ControlPlane;
+use crate::run::wait_until;
+use crate::value::text;
 use crate::{assets, repo};
 
 const CASES: &str = "crates/cel/tests/evaluated/cases.json";
@@ -72,7 +74,6 @@ enum Kind {
 }
 
 impl Case {
-    /// Returns the rule to use in the CRD.
     fn rule(&self) -> Value {
         match self.kind {
             Kind::Print => {
@@ -89,7 +90,6 @@ impl Case {
         self.source.as_str().unwrap_or_default()
     }
 
-    /// Returns the name of the field that has this rule.
     fn field(&self, index: usize) -> String {
         match self.kind {
             Kind::Full => format!("v{index}"),
@@ -109,7 +109,7 @@ impl Case {
             return Some(json!({ "field": relative, "message": message }));
         }
         let rule = self.rule();
-        let rule = rule["rule"].as_str().unwrap_or_default();
+        let rule = text(&rule, "/rule");
         let error = message
             .strip_suffix(&format!(" evaluating rule: {rule}"))
             .or_else(|| message.strip_suffix(&format!(" for rule: {rule}")));
@@ -180,10 +180,10 @@ fn expand_group(group: &Group, classes: &BTreeMap<String, Vec<String>>) -> Resul
     let mut seen = BTreeSet::new();
     for (templates, kind) in [(&group.prints, Kind::Print), (&group.rules, Kind::Rule)] {
         for template in templates {
-            for text in expand(template, classes) {
+            for expression in expand(template, classes) {
                 // Skip duplicates, since several templates can result in the same expression.
-                if seen.insert((text.clone(), kind == Kind::Print)) {
-                    cases.push((Value::String(text), kind));
+                if seen.insert((expression.clone(), kind == Kind::Print)) {
+                    cases.push((Value::String(expression), kind));
                 }
             }
         }
@@ -319,8 +319,7 @@ impl Part<'_> {
 
     fn version_of(&self, path: &str) -> Result<String> {
         let object = self.client.send("GET", path, &Value::Null)?;
-        let version = object["metadata"]["resourceVersion"].as_str();
-        Ok(version.unwrap_or_default().to_owned())
+        Ok(text(&object, "/metadata/resourceVersion").to_owned())
     }
 
     /// Returns the CRD. `with_rules` determines if it contains the rules.
@@ -366,7 +365,6 @@ impl Part<'_> {
         })
     }
 
-    /// Returns an object that has the value in the fields of all cases.
     fn object(&self, value: &Value) -> Value {
         let fields = self.cases.iter().enumerate();
         let spec: Map<String, Value> = fields
@@ -384,13 +382,9 @@ impl Part<'_> {
 /// Finds the case for each error. This relies on the fact that we get exactly one error for each
 /// printed expression, and that those are in order.
 fn assign(group: &Group, cases: &mut [Case], first: usize, errors: &[Cause]) -> Result<()> {
-    let mut prints = cases
-        .iter()
-        .enumerate()
-        .filter(|(_, case)| case.kind == Kind::Print && case.says.is_none())
-        .map(|(index, _)| index)
-        .collect::<Vec<_>>()
-        .into_iter();
+    let is_print = |index: &usize| cases[*index].kind == Kind::Print && cases[*index].says.is_none();
+    let prints: Vec<usize> = (0..cases.len()).filter(is_print).collect();
+    let mut prints = prints.into_iter();
     for error in errors {
         let print = prints.as_slice().first().copied();
         let own = print.and_then(|index| Some((index, cases[index].read(first + index, error)?)));
@@ -416,16 +410,12 @@ fn assign(group: &Group, cases: &mut [Case], first: usize, errors: &[Cause]) -> 
     Ok(())
 }
 
-fn wait(mut is_done: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_done()? {
-        ensure!(
-            Instant::now() < deadline,
-            "the API server did not load a CRD in time"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
+fn wait(is_done: impl FnMut() -> Result<bool>) -> Result<()> {
+    wait_until(
+        Duration::from_secs(60),
+        "the API server did not load a CRD",
+        is_done,
+    )
 }
 
 /// Marks the rules rejected by the API server.

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::sh::Cmd;
+use crate::value::text;
 
 /// A client allowed to do anything.
 pub(super) struct Client {
@@ -22,7 +24,7 @@ impl Client {
         let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
         let folder = tempfile::tempdir()?;
         let client = Client {
-            server: text(&config, "/clusters/0/cluster/server")?.to_owned(),
+            server: text(&config, "/clusters/0/cluster/server").to_owned(),
             folder,
         };
         for (file, pointer) in [
@@ -30,7 +32,7 @@ impl Client {
             ("client.pem", "/users/0/user/client-certificate-data"),
             ("key.pem", "/users/0/user/client-key-data"),
         ] {
-            let pem = BASE64_STANDARD.decode(text(&config, pointer)?)?;
+            let pem = BASE64_STANDARD.decode(text(&config, pointer))?;
             fs_err::write(client.path(file), pem)?;
         }
         Ok(client)
@@ -45,15 +47,14 @@ impl Client {
     pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         // Don't use HTTP/2. If the server sends a response before it has read the whole body, curl
         // would fail.
-        let mut request = Cmd::new("curl --silent --show-error --http1.1")
-            .words("--request")
-            .arg(method)
-            .words("--cacert")
-            .arg(self.path("ca.pem"))
-            .words("--cert")
-            .arg(self.path("client.pem"))
-            .words("--key")
-            .arg(self.path("key.pem"));
+        let mut request = Cmd::new("curl --silent --show-error --http1.1 --request").arg(method);
+        for (option, file) in [
+            ("--cacert", "ca.pem"),
+            ("--cert", "client.pem"),
+            ("--key", "key.pem"),
+        ] {
+            request = request.arg(option).arg(self.path(file));
+        }
         if !body.is_null() {
             fs_err::write(self.path("body.json"), body.to_string())?;
             request = request
@@ -68,14 +69,9 @@ impl Client {
     }
 }
 
-fn text<'v>(config: &'v Value, pointer: &str) -> Result<&'v str> {
-    config
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .with_context(|| format!("the kubeconfig lacks {pointer}"))
-}
-
 /// One of the errors in a response. It refers to a field.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 pub(super) struct Cause {
     pub(super) field: String,
     pub(super) message: String,
@@ -83,14 +79,5 @@ pub(super) struct Cause {
 
 /// Returns all errors of a response. There are none if the response is an object.
 pub(super) fn causes(response: &Value) -> Vec<Cause> {
-    let causes = response.pointer("/details/causes").and_then(Value::as_array);
-    let text = |cause: &Value, name: &str| cause[name].as_str().unwrap_or_default().to_owned();
-    causes
-        .into_iter()
-        .flatten()
-        .map(|cause| Cause {
-            field: text(cause, "field"),
-            message: text(cause, "message"),
-        })
-        .collect()
+    serde_json::from_value(response["details"]["causes"].clone()).unwrap_or_default()
 }

@@ -44,7 +44,6 @@ use self::test_binary::TestBinary;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// One of the checks.
 struct Step {
     /// The name, which is used on the command line and in workflows.
     name: &'static str,

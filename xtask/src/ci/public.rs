@@ -9,7 +9,6 @@ use crate::packages::{name_of, published_packages, read_metadata};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// These files must be in every package.
 const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
 
 /// Keys in Cargo.toml displayed by registries.

@@ -6,7 +6,6 @@ use std::time::Duration;
 /// Number of steps and tests to print.
 const SHOWN: usize = 10;
 
-/// The times of all lanes.
 #[derive(Default)]
 pub(super) struct Report {
     steps: Mutex<Vec<(String, Duration)>>,

@@ -2,44 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::test_binary::TestBinary;
 use super::{Context, test_run};
+use crate::committed::{list_files, list_folder};
 use crate::sh::Cmd;
 use crate::{bench, repo, tools};
 
 /// Checks for licenses, crates and sources that are not allowed by deny.toml, and for dependencies
 /// that are not used.
 pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
-    let deny = Cmd::program(tools::ensure_tool("cargo-deny")?)
-        .words("--log-level error check --hide-inclusion-graph licenses bans sources");
-    context.run_command(deny.dir(repo::root()))?;
-    let shear = Cmd::program(tools::ensure_tool("cargo-shear")?).words("--locked");
-    context.run_command(shear.dir(repo::root()))
+    let options = "--log-level error check --hide-inclusion-graph licenses bans sources";
+    run_tool(context, "cargo-deny", options, Vec::new())?;
+    run_tool(context, "cargo-shear", "--locked", Vec::new())
 }
 
 /// Tests the command and its crates, for systems on which we cannot run the servers.
 pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
-    let packages = [
-        "cli",
-        "go-project",
-        "products",
-        "project",
-        "generator",
-        "importer",
-        "templates",
-        "syntax",
-        "schema",
-        "catalogue",
-        "cel",
-        "judge",
-        "diagnostic",
-        "re2",
-        "reader",
-        "yaml",
-        "control-plane",
-    ];
+    const PACKAGES: &str = "cli go-project products project generator importer templates syntax schema \
+         catalogue cel judge diagnostic re2 reader yaml control-plane";
+    let packages = PACKAGES.split_whitespace();
     let packages = packages.map(|name| format!("--package=rbuilder-{name}"));
     context.run_command(context.command("cargo test").args(packages))
 }
@@ -47,36 +30,42 @@ pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
 /// Checks for known vulnerabilities. If we cannot fetch the advisory database, the step is skipped.
 pub(super) fn check_advisories(context: &Context<'_>) -> Result<()> {
     let deny = tools::ensure_tool("cargo-deny")?;
-    let fetched = Cmd::program(&deny).words("fetch db").dir(repo::root()).succeeds();
+    let fetched = Cmd::program(deny).words("fetch db").dir(repo::root()).succeeds();
     if !fetched {
         context.say("the database of advisories cannot be fetched from here: nothing was compared with it");
         return Ok(());
     }
-    let check = Cmd::program(deny).words("check --disable-fetch --hide-inclusion-graph advisories");
-    context.run_command(check.dir(repo::root()))
+    let options = "check --disable-fetch --hide-inclusion-graph advisories";
+    run_tool(context, "cargo-deny", options, Vec::new())
 }
 
 /// Checks our own workflows and those of the examples, which users will copy.
 pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
-    let mut files = yaml_files(&repo::root().join(".github/workflows"))?;
-    for example in examples()? {
-        files.extend(yaml_files(&example.join(".github/workflows"))?);
+    let folders = examples()?.into_iter().chain([repo::root().to_owned()]);
+    let mut folders: Vec<PathBuf> = folders.map(|folder| folder.join(".github")).collect();
+    folders.retain(|folder| folder.is_dir());
+    let mut files = Vec::new();
+    for folder in &folders {
+        for extension in ["yml", "yaml"] {
+            files.extend(list_files(&folder.join("workflows"), extension)?);
+        }
     }
     ensure!(!files.is_empty(), "there is no workflow");
-    let actionlint = Cmd::program(tools::ensure_tool("actionlint")?);
-    context.run_command(actionlint.args(files).dir(repo::root()))?;
-    check_weaknesses(context)
+    run_tool(context, "actionlint", "", files)?;
+    // This also finds weaknesses in the configuration of dependency updates. It does not access the
+    // network.
+    run_tool(
+        context,
+        "zizmor",
+        "--offline --quiet --no-progress --color=never",
+        folders,
+    )
 }
 
-/// Checks for security weaknesses in workflows and in the configuration of dependency updates. This
-/// does not access the network.
-fn check_weaknesses(context: &Context<'_>) -> Result<()> {
-    let mut folders = vec![repo::root().join(".github")];
-    folders.extend(examples()?.iter().map(|example| example.join(".github")));
-    folders.retain(|folder| folder.is_dir());
-    let zizmor = Cmd::program(tools::ensure_tool("zizmor")?);
-    let zizmor = zizmor.words("--offline --quiet --no-progress --color=never");
-    context.run_command(zizmor.args(folders).dir(repo::root()))
+/// Runs an external program with options and files.
+fn run_tool(context: &Context<'_>, name: &str, options: &str, files: Vec<PathBuf>) -> Result<()> {
+    let tool = Cmd::program(tools::ensure_tool(name)?).words(options);
+    context.run_command(tool.args(files).dir(repo::root()))
 }
 
 /// Checks the Dockerfiles of the examples, which users will copy.
@@ -84,8 +73,7 @@ pub(super) fn check_dockerfiles(context: &Context<'_>) -> Result<()> {
     let files = examples()?.into_iter().map(|example| example.join("Dockerfile"));
     let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
     ensure!(!files.is_empty(), "there is no Dockerfile");
-    let hadolint = Cmd::program(tools::ensure_tool("hadolint")?);
-    context.run_command(hadolint.args(files).dir(repo::root()))
+    run_tool(context, "hadolint", "", files)
 }
 
 pub(super) fn check_documentation(context: &Context<'_>) -> Result<()> {
@@ -203,7 +191,6 @@ pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(Cmd::new("go vet ./...").dir(&folder))
 }
 
-/// Checks the formatting and the lints of a project that has its own workspace.
 fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     context.say(&format!("\nin {}", folder.display()));
     for line in [
@@ -217,29 +204,7 @@ fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
 
 /// Returns the folder of each example.
 fn examples() -> Result<Vec<PathBuf>> {
-    let entries = fs_err::read_dir(repo::root().join("examples"))?;
-    let mut folders: Vec<_> = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()
-        .context("cannot list the examples")?;
+    let mut folders = list_folder(&repo::root().join("examples"))?;
     folders.retain(|folder| folder.join("Cargo.toml").is_file());
-    folders.sort();
     Ok(folders)
-}
-
-/// Returns all YAML files in a folder. The list is empty if there is no such folder.
-fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let entries = fs_err::read_dir(folder)?;
-    let mut files: Vec<_> = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    files.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "yml" || extension == "yaml")
-    });
-    files.sort();
-    Ok(files)
 }

@@ -12,7 +12,6 @@ use serde_json::Value;
 /// Why `#[rbuilder::envtest::test]` has ignored a test.
 const IGNORED: &str = "ignored, needs a control plane: set KUBEBUILDER_ASSETS";
 
-/// One of the test binaries in the workspace.
 #[derive(Debug)]
 pub(super) struct TestBinary {
     /// The name, e.g. `rbuilder-cli/tests/commands`. For unit tests it is `rbuilder-cli/src`.
@@ -31,7 +30,6 @@ pub(super) struct Outcome {
     pub(super) ignored: usize,
     /// Tests that were ignored, but not because of the missing server.
     pub(super) ignored_otherwise: Vec<String>,
-    /// Duration of each test by name.
     pub(super) times: Vec<(String, Duration)>,
 }
 

@@ -8,10 +8,10 @@
 //! `--ignored`. This way, each of the tests runs exactly once.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::Context;
 use super::test_binary::{Outcome, TestBinary};
@@ -37,7 +37,6 @@ const SERVERS_AT_ONCE: usize = 3;
 /// waiting for servers, controllers and nodes.
 const PROJECTS_AT_ONCE: usize = 4;
 
-/// Builds the workspace's tests.
 pub(super) fn build_tests(context: &Context<'_>) -> Result<()> {
     build(context).map(drop)
 }
@@ -130,44 +129,29 @@ fn run_all<'b>(
     assets: Option<&Path>,
 ) -> Result<Vec<Outcome>> {
     let binaries: Vec<_> = binaries.collect();
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
+    let next = Mutex::new(0..binaries.len());
+    let take_next = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let results: Vec<OnceLock<Result<Outcome>>> = binaries.iter().map(|_| OnceLock::new()).collect();
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
-                while let Some((index, binary)) = take_next(&next, &binaries) {
-                    let result = binary.run(arguments, assets);
-                    results
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((index, result));
+                while let Some(index) = take_next() {
+                    results[index].get_or_init(|| binaries[index].run(arguments, assets));
                 }
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|(index, _)| *index);
-    let failures: Vec<_> = results
-        .iter()
-        .filter_map(|(_, result)| result.as_ref().err().map(|error| format!("{error:#}")))
-        .collect();
-    if !failures.is_empty() {
-        return Err(anyhow!(failures.join("\n")));
+    let (mut outcomes, mut failures) = (Vec::new(), Vec::new());
+    for (binary, result) in binaries.iter().zip(results) {
+        match result.into_inner().context("a thread panicked")? {
+            Ok(outcome) => {
+                let name = |(test, took): &(String, Duration)| (format!("{} {test}", binary.name), *took);
+                context.run.report.add_tests(outcome.times.iter().map(name));
+                outcomes.push(outcome);
+            }
+            Err(error) => failures.push(format!("{error:#}")),
+        }
     }
-    let mut outcomes = Vec::new();
-    for (index, result) in results {
-        let outcome = result?;
-        let times = outcome.times.iter();
-        context
-            .run
-            .report
-            .add_tests(times.map(|(name, took)| (format!("{} {name}", binaries[index].name), *took)));
-        outcomes.push(outcome);
-    }
+    ensure!(failures.is_empty(), "{}", failures.join("\n"));
     Ok(outcomes)
-}
-
-fn take_next<'b>(next: &AtomicUsize, binaries: &[&'b TestBinary]) -> Option<(usize, &'b TestBinary)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    binaries.get(index).map(|binary| (index, *binary))
 }

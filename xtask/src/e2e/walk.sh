@@ -40,10 +40,11 @@ tested() {
     done
 }
 
-# The manager must be a process because there are no containers.
+# The manager must be a process because there are no containers. It gets the ID of cargo, so don't
+# start it with a function.
 run in_cluster make install
 run cargo build --quiet --bin manager
-in_cluster cargo run --quiet --bin manager -- --health-probe-bind-address=0 \
+KUBECONFIG=$cluster cargo run --quiet --bin manager -- --health-probe-bind-address=0 \
     --metrics-bind-address="$METRICS" > "$log" 2>&1 &
 manager=$!
 trap 'kill $manager 2> /dev/null || true' EXIT

@@ -203,7 +203,6 @@ fn check_sharded_release(objects: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// The path of Helm.
 pub(crate) struct Helm(PathBuf);
 
 impl Helm {
@@ -212,7 +211,6 @@ impl Helm {
         Ok(Helm(assets::ensure_helm()?))
     }
 
-    /// Returns the folder to add to `PATH`.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.0.parent()
     }
@@ -222,7 +220,6 @@ impl Helm {
         Cmd::program(&self.0).shown_as("helm").words(line)
     }
 
-    /// Renders a chart. The syntax of `values` is the same as for `--set`.
     fn render(&self, chart: &Path, release: &str, values: &str) -> Result<Vec<Value>> {
         self.render_in("shop-system", chart, release, values)
     }

@@ -47,7 +47,6 @@ fn find<'a>(objects: &'a [Value], id: &str) -> Result<&'a Value> {
     found.with_context(|| format!("the chart has no {id}"))
 }
 
-/// Returns the field with this path, or null.
 fn follow<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('/').skip(1).fold(object, |value, part| {
         let is_named = |item: &&Value| item["name"] == part;
@@ -97,7 +96,6 @@ fn check_names(helm: &Helm, chart: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks that another chart can depend on this one with a condition.
 fn check_condition(helm: &Helm, chart: &Path) -> Result<()> {
     let parent = tempfile::Builder::new().prefix("rbuilder-parent-").tempdir()?;
     let dependency = json!([{ "name": "shop", "version": "0.1.0", "condition": "shop.enabled" }]);

@@ -57,7 +57,6 @@ impl Buildah {
         import.read().map(drop)
     }
 
-    /// Builds an image and returns the build output.
     pub(super) fn build(&self, build: &Build<'_>, name: &str) -> Result<String> {
         let (result, printed) = self.try_build(build, name)?;
         result.with_context(|| format!("{name} cannot be built:\n{printed}"))?;
@@ -93,7 +92,6 @@ impl Drop for Buildah {
 /// Describes what is required for building images.
 const NEEDS: &str = "it takes Linux, and root or `sudo` without a password";
 
-/// Returns a command executed by root.
 pub(super) fn as_root(line: &str) -> Cmd {
     match Cmd::new("test -w /root").succeeds() {
         true => Cmd::new(line),

@@ -11,7 +11,6 @@ use super::buildah::{Buildah, as_root};
 use crate::run::Running;
 use crate::sh::Cmd;
 
-/// Timeout for each of the steps.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The file system of an image, which is mounted.
@@ -24,7 +23,6 @@ pub(super) struct ImageRoot<'a> {
 }
 
 impl<'a> ImageRoot<'a> {
-    /// Mounts the file system of an image.
     pub(super) fn mount(buildah: &'a Buildah, image: &str) -> Result<Self> {
         let config = "inspect --type image --format '{{.OCIv1.Architecture}} {{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}'";
         let config = buildah.command(config).arg(image).read()?;
@@ -44,7 +42,6 @@ impl<'a> ImageRoot<'a> {
         })
     }
 
-    /// Returns how large the manager is in bytes.
     pub(super) fn manager_size(&self) -> Result<u64> {
         let size = as_root("stat --format %s").arg(self.manager()).read()?;
         size.trim_end().parse().context("a size is a number")
@@ -75,7 +72,6 @@ impl Drop for ImageRoot<'_> {
     }
 }
 
-/// A manager that is running.
 pub(super) struct Manager {
     process: Running,
     probes: SocketAddr,
@@ -91,7 +87,6 @@ exec chroot --userspec="$user" "$root" /manager "$@"
 "#;
 
 impl Manager {
-    /// Starts an image's manager.
     pub(super) fn start(image: &ImageRoot<'_>, kubeconfig: &Path) -> Result<Self> {
         let inside = image.folder.join("kubeconfig");
         as_root("install --mode 0644")
@@ -109,7 +104,6 @@ impl Manager {
         Ok(Manager { process, probes })
     }
 
-    /// Waits for both probes to return 200.
     pub(super) fn wait_until_ready(&mut self) -> Result<()> {
         for path in ["healthz", "readyz"] {
             let url = format!("http://{}/{path}", self.probes);

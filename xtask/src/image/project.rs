@@ -19,18 +19,15 @@ pub(super) struct Project {
     pub(super) checkout: PathBuf,
     repository: String,
     revision: String,
-    /// Vendored sources of all of the dependencies.
     vendored: PathBuf,
     /// Same as `vendored`, but also contains our packages in the way a registry would provide them.
     packaged: PathBuf,
-    /// Version of our packages.
     version: String,
     cargo_home: PathBuf,
     /// Folder which contains the `rbuilder` binary.
     bin: PathBuf,
 }
 
-/// Source of the library.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Library {
     Path,

@@ -17,7 +17,6 @@ use crate::repo;
 use crate::run::capture;
 use crate::sh::Cmd;
 
-/// A run of make, and what we expect from it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

@@ -25,10 +25,8 @@ const PROGRAMS: [&str; 4] = [
 ];
 /// Name of the Debian package for the first of the programs.
 const PACKAGE: &str = "chromium-headless-shell";
-/// The height of screenshots.
 const HEIGHT: u32 = 2400;
 
-/// The color scheme of the system.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scheme {
     Light,
@@ -52,10 +50,8 @@ impl Scheme {
     }
 }
 
-/// A browser window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
-    /// The width in logical pixels.
     pub(super) width: u32,
     pub(super) scheme: Scheme,
 }
@@ -66,7 +62,6 @@ impl fmt::Display for View {
     }
 }
 
-/// Path of a browser.
 pub(super) struct Browser(PathBuf);
 
 impl Browser {
@@ -125,7 +120,6 @@ impl Browser {
         serde_json::from_str(&result).with_context(|| format!("not JSON: {result}"))
     }
 
-    /// Takes a screenshot of a page and saves it as `picture`.
     pub(super) fn take_picture(&self, page: &Path, view: View, picture: &Path) -> Result<()> {
         let mut argument = std::ffi::OsString::from("--screenshot=");
         argument.push(picture);

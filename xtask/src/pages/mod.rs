@@ -29,7 +29,6 @@ const WIDTHS: [u32; 2] = [1280, 390];
 /// Level AA of the WCAG requires at least this contrast for text.
 const LEAST_CONTRAST: f64 = 4.5;
 
-/// Opens all pages in all windows.
 pub(crate) fn check_pages() -> Result<()> {
     let Some(browser) = Browser::find()? else {
         println!(

@@ -63,7 +63,6 @@ fn words() -> Words {
 struct Answer {
     /// Error code for patterns that don't compile.
     error: Option<String>,
-    /// Whether the pattern matches each of the strings.
     matches: Vec<bool>,
 }
 

@@ -4,7 +4,6 @@
 use super::{Question, Words};
 use crate::random::Random;
 
-/// Returns a pattern and strings for the given seed.
 pub(super) fn random_question(words: &Words, seed: u64) -> Question {
     let mut random = Random::new(seed);
     let mut pattern = String::new();

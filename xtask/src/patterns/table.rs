@@ -2,7 +2,6 @@
 
 use super::{Question, words};
 
-/// Returns all of the patterns and strings.
 pub(super) fn all_questions() -> Vec<Question> {
     let further: Vec<(String, Vec<String>)> = serde_saphyr::from_str(include_str!("patterns.yaml"))
         .expect("patterns.yaml is a list of patterns with strings");

@@ -8,19 +8,17 @@
 mod plot;
 mod theme;
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context as _, Result, anyhow};
 use pikchr::{Pikchr, PikchrFlags};
 
-use crate::committed::{Check, update_file};
+use crate::committed::{Check, list_files, update_file};
 use crate::repo;
 
 const FOLDER: &str = "docs/pictures";
 
 /// Generates all pictures. They are either written or compared with the existing ones.
 pub(crate) fn update_pictures(args: &Check) -> Result<()> {
-    for path in list_diagrams()? {
+    for path in list_files(&repo::root().join(FOLDER), "pikchr")? {
         let source = fs_err::read_to_string(&path)?;
         let name = path.file_stem().context("a diagram has no name")?;
         update_picture(&name.to_string_lossy(), &source, args.check)?;
@@ -33,16 +31,6 @@ pub(crate) fn update_pictures(args: &Check) -> Result<()> {
         update_picture(plot.name, &source, args.check)?;
     }
     Ok(())
-}
-
-fn list_diagrams() -> Result<Vec<PathBuf>> {
-    let entries = fs_err::read_dir(repo::root().join(FOLDER))?;
-    let mut paths: Vec<_> = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    paths.retain(|path| path.extension() == Some(Path::new("pikchr").as_os_str()));
-    paths.sort();
-    Ok(paths)
 }
 
 fn update_picture(name: &str, source: &str, is_check: bool) -> Result<()> {

@@ -17,14 +17,12 @@ pub(super) struct Plot {
     bars: &'static [Bar],
 }
 
-/// One of the bars.
 struct Bar {
     label: &'static str,
     /// The text of the first cells, which is used to find the row.
     row: &'static [&'static str],
     /// Index of the column that contains the figure.
     column: usize,
-    /// Whether this is a bar for rbuilder.
     is_ours: bool,
 }
 
@@ -37,7 +35,6 @@ const fn bar(label: &'static str, row: &'static [&'static str], column: usize, i
     }
 }
 
-/// All plots in the guide.
 #[rustfmt::skip]
 pub(super) const PLOTS: &[Plot] = &[
     Plot {
@@ -146,7 +143,6 @@ impl Plot {
     }
 }
 
-/// Returns the cells of the first table after the given line.
 fn table_after<'p>(page: &'p str, line: &str) -> Result<Vec<Vec<&'p str>>> {
     let (_, below) = page
         .split_once(line)

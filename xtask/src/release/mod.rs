@@ -16,8 +16,8 @@ use crate::packages::{name_of, published_packages};
 use crate::repo;
 use crate::sh::Cmd;
 use crate::templates::{self, record_templates};
+use crate::value::{items, text};
 
-/// The registry that provides the packages for the scaffold.
 const REGISTRY: &str = "packaged";
 
 #[derive(clap::Args)]
@@ -27,7 +27,6 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// Checks whether the workspace's version can be released.
 pub(crate) fn check_release(args: &Args) -> Result<()> {
     let packages = published_packages()?;
     let version = check_versions(&packages)?;
@@ -72,7 +71,7 @@ fn check_versions(packages: &[Value]) -> Result<String> {
             "{name} has version {}, not {version}",
             package["version"]
         );
-        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+        for dependency in items(package, "/dependencies") {
             check_requirement(name, dependency, &names, version)?;
         }
     }
@@ -89,7 +88,7 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
         );
         return Ok(());
     }
-    let wanted = dependency["req"].as_str().unwrap_or_default();
+    let wanted = text(dependency, "/req");
     // When cargo packages a crate, it drops all dev-dependencies which don't have a version. We
     // need that since they can be cyclic.
     let is_dropped = wanted == "*" && dependency["kind"] == "dev";
@@ -102,8 +101,8 @@ fn check_requirement(package: &str, dependency: &Value, ours: &[&str], version: 
 
 /// Checks that there is a section for the version in CHANGELOG.md, and that it has a date. During a
 /// dry run, an unreleased section is fine as well.
-fn check_changelog(text: &str, version: &str, is_dry: bool) -> Result<()> {
-    let mut sections = text.split("\n## ").skip(1);
+fn check_changelog(changelog: &str, version: &str, is_dry: bool) -> Result<()> {
+    let mut sections = changelog.split("\n## ").skip(1);
     let released = sections.clone().find(|section| {
         let heading = section.lines().next().unwrap_or_default();
         heading
@@ -125,27 +124,23 @@ fn check_changelog(text: &str, version: &str, is_dry: bool) -> Result<()> {
 }
 
 fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let is_number =
-        |part: &&str, length| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
-    matches!(&parts[..], [year, month, day] if is_number(year, 4) && is_number(month, 2) && is_number(day, 2))
+    let shape = text.replace(|letter: char| letter.is_ascii_digit(), "0");
+    shape == "0000-00-00"
 }
 
 /// Ensures that the tag doesn't exist yet, or already points to this commit.
 fn check_tag(version: &str) -> Result<()> {
-    let commit = |name: &str| {
-        Cmd::new("git rev-parse --verify --quiet")
-            .arg(name)
-            .dir(repo::root())
-            .read()
-    };
+    let git = |line: &str| Cmd::new(&format!("git {line}")).dir(repo::root());
     let tag = format!("refs/tags/v{version}");
-    let exists = Cmd::new("git show-ref --verify --quiet")
-        .arg(&tag)
-        .dir(repo::root())
-        .succeeds();
-    if exists && commit(&format!("{tag}^{{commit}}"))? != commit("HEAD")? {
-        bail!("tag v{version} is on another commit: choose the next version");
+    if git("show-ref --verify --quiet").arg(&tag).succeeds() {
+        let commit = git("rev-parse --verify --quiet")
+            .arg(format!("{tag}^{{commit}}"))
+            .read()?;
+        let is_here = commit == git("rev-parse HEAD").read()?;
+        ensure!(
+            is_here,
+            "tag v{version} is on another commit: choose the next version"
+        );
     }
     println!("tag v{version} is free or on this commit");
     Ok(())
@@ -161,14 +156,14 @@ fn check_names(packages: &[Value]) -> Result<()> {
         return Ok(());
     }
     for package in packages {
-        let (name, ours) = (
-            name_of(package)?,
-            package["description"].as_str().unwrap_or_default(),
+        let (name, ours) = (name_of(package)?, text(package, "/description"));
+        let found = ask_registry(name)?;
+        let is_ours = found.as_ref().is_none_or(|found| found.contains(ours));
+        ensure!(
+            is_ours,
+            "the name {name} belongs to somebody else:\n{}",
+            found.unwrap_or_default()
         );
-        match ask_registry(name)? {
-            Some(text) if !text.contains(ours) => bail!("the name {name} belongs to somebody else:\n{text}"),
-            _ => {}
-        }
     }
     println!("the names of the packages are free or ours");
     Ok(())
@@ -200,12 +195,7 @@ fn package_all(names: &[&str], is_dry: bool) -> Result<()> {
         .args(names)
         .dir(repo::root())
         .env("CARGO_PROFILE_DEV_DEBUG", debug);
-    let command = if is_dry {
-        command.arg("--allow-dirty")
-    } else {
-        command
-    };
-    command.echo().run()
+    command.args(is_dry.then_some("--allow-dirty")).echo().run()
 }
 
 /// Builds a project that gets its library from a registry. The registry contains our packages.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-/// URL of crates.io in the index of a registry.
 const PUBLIC: &str = "https://github.com/rust-lang/crates.io-index";
 
 /// A registry. It is available until the process exits.

@@ -5,7 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::value::text;
 
 /// The audit policy. We record all writes, but we don't need their bodies.
 const POLICY: &str = "\
@@ -21,7 +24,6 @@ rules:
 /// All verbs that can change an object.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
-/// Paths of an audit log and its policy.
 pub(super) struct AuditLog {
     policy: PathBuf,
     log: PathBuf,
@@ -49,79 +51,78 @@ impl AuditLog {
     /// Returns all writes of a user. This doesn't include dry runs, or writes which were rejected.
     pub(super) fn read_writes(&self, user: &str) -> Result<Vec<Write>> {
         let text = fs_err::read_to_string(&self.log)?;
-        let mut writes = Vec::new();
-        for line in text.lines() {
-            let event: Value = serde_json::from_str(line).context("a line of the audit log is not JSON")?;
-            if is_write(&event) && event["impersonatedUser"]["username"] == user {
-                writes.push(Write::of(&event));
-            }
-        }
-        Ok(writes)
+        let events = text.lines().map(serde_json::from_str);
+        let events: Vec<Write> = events
+            .collect::<Result<_, _>>()
+            .context("the audit log is not JSON")?;
+        let is_own = |write: &Write| write.is_accepted() && write.impersonated_user.username == user;
+        Ok(events.into_iter().filter(is_own).collect())
     }
 }
 
-fn is_write(event: &Value) -> bool {
-    let verb = event["verb"].as_str().unwrap_or_default();
-    let is_accepted = event["responseStatus"]["code"]
-        .as_u64()
-        .is_some_and(|code| code < 300);
-    let uri = event["requestURI"].as_str().unwrap_or_default();
-    WRITES.contains(&verb) && is_accepted && !uri.contains("dryRun=All")
-}
-
-/// A write to an object. If one of the names doesn't apply, it is empty.
+/// An event of the log.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Write {
     verb: String,
-    group: String,
-    object: ObjectId,
-    agent: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    user_agent: String,
+    impersonated_user: User,
+    response_status: Status,
+    object_ref: ObjectRef,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct User {
+    username: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    code: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectRef {
+    api_group: String,
+    #[serde(flatten)]
+    id: ObjectId,
 }
 
 impl Write {
-    fn of(event: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let reference = &event["objectRef"];
-        Self {
-            verb: text(&event["verb"]),
-            group: text(&reference["apiGroup"]),
-            object: ObjectId {
-                resource: text(&reference["resource"]),
-                namespace: text(&reference["namespace"]),
-                name: text(&reference["name"]),
-            },
-            agent: text(&event["userAgent"]),
-        }
+    fn is_accepted(&self) -> bool {
+        WRITES.contains(&self.verb.as_str())
+            && self.response_status.code.is_some_and(|code| code < 300)
+            && !self.request_uri.contains("dryRun=All")
     }
 }
 
 impl fmt::Display for Write {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ObjectId {
-            resource,
-            namespace,
-            name,
-        } = &self.object;
         write!(
             formatter,
-            "{} {resource} {namespace}/{name} by {}",
-            self.verb, self.agent
+            "{} {:?} by {}",
+            self.verb, self.object_ref.id, self.user_agent
         )
     }
 }
 
 /// The fields that identify an object in the audit log.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(default)]
 struct ObjectId {
     resource: String,
     namespace: String,
     name: String,
 }
 
-/// All objects which belong to a project.
 pub(super) struct OwnObjects {
     /// API group of the project. Every custom resource in this group belongs to the project.
     group: &'static str,
-    /// Maps each kind to the name of its resource.
     resources: BTreeMap<String, String>,
     objects: BTreeSet<ObjectId>,
     /// Helm stores its releases in Secrets. Their names start with this.
@@ -153,16 +154,15 @@ impl OwnObjects {
         namespace: &str,
     ) -> Result<()> {
         for object in objects {
-            let kind = object["kind"].as_str().unwrap_or_default();
+            let kind = text(object, "/kind");
             let resource = self.resources.get(kind);
             let resource = resource.with_context(|| format!("the server does not know the kind {kind}"))?;
-            let metadata = &object["metadata"];
-            let name = metadata["name"].as_str().unwrap_or_default();
+            let name = text(object, "/metadata/name");
             let own = match kind {
                 // There are two names in the audit log, but not if it's a namespace that is
                 // created.
                 "Namespace" => name,
-                _ => metadata["namespace"].as_str().unwrap_or_default(),
+                _ => text(object, "/metadata/namespace"),
             };
             for namespace in [own, namespace, ""] {
                 self.objects.insert(ObjectId {
@@ -194,14 +194,15 @@ impl OwnObjects {
     /// log.
     pub(super) fn check_complete(&self, writes: &[Write]) -> Result<()> {
         let name = |id: &ObjectId| [id.resource.clone(), id.name.clone()];
-        let written: BTreeSet<_> = writes.iter().map(|write| name(&write.object)).collect();
+        let written: BTreeSet<_> = writes.iter().map(|write| name(&write.object_ref.id)).collect();
         let missing = self.objects.iter().find(|id| !written.contains(&name(id)));
         ensure!(missing.is_none(), "the audit log has no write of {missing:?}");
         Ok(())
     }
 
     fn contains(&self, write: &Write) -> bool {
-        let is_release = write.object.resource == "secrets" && write.object.name.starts_with(self.releases);
-        write.group == self.group || is_release || self.objects.contains(&write.object)
+        let is_release =
+            write.object_ref.id.resource == "secrets" && write.object_ref.id.name.starts_with(self.releases);
+        write.object_ref.api_group == self.group || is_release || self.objects.contains(&write.object_ref.id)
     }
 }

@@ -40,24 +40,20 @@ const COMMANDS: &[&str] = &[
 ];
 const GROUP: &str = "cache.example.com";
 
-/// Names used in a deployment.
 struct Deployment {
     /// Release name. For kustomize, it is the prefix without the dash.
     prefix: &'static str,
     namespace: &'static str,
 }
 
-/// The deployment with kustomize.
 const GREEN: Deployment = Deployment {
     prefix: "workshop",
     namespace: "green",
 };
-/// The deployment with Helm.
 const BLUE: Deployment = Deployment {
     prefix: "prod-shop",
     namespace: "blue",
 };
-/// Names which are used in a scaffold.
 const SCAFFOLDED: Deployment = Deployment {
     prefix: "shop",
     namespace: "shop-system",
@@ -161,14 +157,12 @@ impl Cluster {
         self.platform.command(line)?.read()
     }
 
-    /// Runs kubectl with a manifest.
     fn with_manifest(&self, line: &str, manifest: &str) -> Result<String> {
         let path = self.folder.join("manifest.yaml");
         fs_err::write(&path, manifest)?;
         self.platform.command(line)?.arg(path).read()
     }
 
-    /// Gets all objects of a manifest from the cluster.
     fn read_objects(&self, manifest: &str) -> Result<Vec<Value>> {
         let text = self.with_manifest("get --output=json -f", manifest)?;
         let mut list: Value = serde_json::from_str(&text)?;

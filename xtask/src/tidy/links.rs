@@ -93,7 +93,6 @@ fn check_target(
     (!is_known).then(|| format!("`{path}` has no heading for `#{anchor}`"))
 }
 
-/// Resolves a link. It is relative to the page.
 fn join(page: &str, link: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();

@@ -183,7 +183,6 @@ fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
         .collect()
 }
 
-/// Returns all lines for which `is_wrong` is true.
 fn lines(
     file: &File<'_>,
     is_wrong: impl Fn(&str) -> bool,

@@ -27,13 +27,11 @@ use crate::repo;
 use edit::apply_diff;
 pub use seen::find_difference;
 
-/// A parsed page.
 #[derive(Debug)]
 pub struct Page {
     pub steps: Vec<Step>,
 }
 
-/// A block of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Step {
     /// The line of the opening fence, starting from 1.
@@ -44,19 +42,26 @@ pub struct Step {
 /// What to do in the reader's folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Runs a shell script.
-    Run { script: String, how: How },
+    Run {
+        script: String,
+        how: How,
+    },
     /// Compares the given text with the output of the last script.
     See(String),
-    /// Writes a file.
-    Write { path: String, content: String },
-    /// Changes a file.
-    Change { path: String, diff: String },
-    /// Makes sure that a file contains an excerpt.
-    Find { path: String, excerpt: String },
+    Write {
+        path: String,
+        content: String,
+    },
+    Change {
+        path: String,
+        diff: String,
+    },
+    Find {
+        path: String,
+        excerpt: String,
+    },
 }
 
-/// How to run a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
     Succeeds,
@@ -100,13 +105,11 @@ impl Action {
 }
 
 impl Page {
-    /// Reads a page of this checkout.
     pub fn read(path: &str) -> Result<Self> {
         let text = fs_err::read_to_string(repo::root().join(path))?;
         Self::parse(&text).with_context(|| path.to_owned())
     }
 
-    /// Parses a page.
     pub fn parse(text: &str) -> Result<Self> {
         let mut steps = Vec::new();
         let mut paragraph = String::new();
@@ -178,7 +181,6 @@ fn read_how(options: &str) -> Result<How> {
     }
 }
 
-/// Returns the path in backticks that follows a verb.
 fn path_after(paragraph: &str, verb: &str) -> Option<String> {
     let start = paragraph.to_lowercase().rfind(&format!("{verb} `"))?;
     // In theory, `to_lowercase` could move the position (some letters have a different length), but
