@@ -9,18 +9,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::sh::Cmd;
 use crate::{assets, bench, repo};
-
-/// Environment variable of the tuned operator in Go. Allows the heap to grow by half between two
-/// collections, the default is to double.
-const GO_TUNED: &str = "GOGC=50";
-
-/// Environment variable of the tuned operator in Rust. Less freed memory is wasted if all threads
-/// share one malloc arena.
-const RUST_TUNED: &str = "MALLOC_ARENA_MAX=1";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -107,16 +99,14 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
         true => None,
         false => Some(go_build(&target)?),
     };
-    let operators = match args.replicas.is_empty() {
-        true => single_operators(&manager, go.as_deref()),
-        false => fleet_operators(&manager, go.as_deref()),
-    };
+    let is_fleet = !args.replicas.is_empty();
+    let operators = select_operators(&args.operators, is_fleet, &manager, go.as_deref())?;
     let mut driver = driver()
         .args(["--objects", &args.objects, "--rates", &args.rates])
         .args(["--cold", &args.cold.to_string(), "--warm", &args.warm.to_string()])
         .args(["--seconds", &args.seconds.to_string()])
         .args(["--settle", &args.settle.to_string()]);
-    for operator in select_operators(operators, &args.operators)? {
+    for operator in operators {
         driver = driver.args(["--operator", &operator]);
     }
     for replicas in &args.replicas {
@@ -132,35 +122,48 @@ pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     driver.run()
 }
 
-/// Returns the operators that we measure individually, in the format `<name>=<command line>`.
-fn single_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
-    let mut operators = vec![
-        format!("rust={}", rust.display()),
-        format!("rust-tuned={RUST_TUNED} {}", rust.display()),
-    ];
-    if let Some(go) = go {
-        operators.push(format!("go={}", go.display()));
-        operators.push(format!("go-tuned={GO_TUNED} {} --tuned", go.display()));
-    }
-    operators
-}
+/// Operators: the name, whether we run several replicas of it at once (or a single leader to compare
+/// them with), and the command line.
+const OPERATORS: [(&str, bool, &str); 8] = [
+    ("rust", false, "RUST"),
+    // Less freed memory is wasted if all threads share one malloc arena.
+    ("rust-tuned", false, "MALLOC_ARENA_MAX=1 RUST"),
+    ("go", false, "GO"),
+    // Allows the heap to grow by half between two collections, the default is to double.
+    ("go-tuned", false, "GOGC=50 GO --tuned"),
+    ("leader", true, "RUST --leader-elect NAMESPACE"),
+    ("shards", true, "RUST --shards=auto NAMESPACE"),
+    ("labelled", true, "RUST --shards=auto --label-owned NAMESPACE"),
+    ("go-leader", true, "GOGC=50 GO --tuned --leader-elect NAMESPACE"),
+];
 
-/// Returns the operators of which we run several replicas at once, as well as single leaders to
-/// compare them with.
-fn fleet_operators(rust: &Path, go: Option<&Path>) -> Vec<String> {
-    let (rust, namespace) = (rust.display(), "--leader-election-namespace=default");
-    let mut operators = vec![
-        format!("leader={rust} --leader-elect {namespace}"),
-        format!("shards={rust} --shards=auto {namespace}"),
-        format!("labelled={rust} --shards=auto --label-owned {namespace}"),
-    ];
-    if let Some(go) = go {
-        operators.push(format!(
-            "go-leader={GO_TUNED} {} --tuned --leader-elect {namespace}",
-            go.display()
-        ));
+/// Returns operators in the format `<name>=<command line>`. All of them are selected if there are no
+/// names.
+fn select_operators(names: &[String], is_fleet: bool, rust: &Path, go: Option<&Path>) -> Result<Vec<String>> {
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let is_possible = |line: &str| go.is_some() || !words(line).contains(&"GO".to_owned());
+    let mut operators = OPERATORS.to_vec();
+    operators.retain(|(_, fleet, line)| *fleet == is_fleet && is_possible(line));
+    let known: Vec<&str> = operators.iter().map(|(name, ..)| *name).collect();
+    for name in names {
+        ensure!(
+            known.contains(&name.as_str()),
+            "no operator `{name}` is measured: write some of `{}`",
+            known.join("`, `")
+        );
     }
-    operators
+    operators.retain(|(name, ..)| names.is_empty() || names.iter().any(|asked| asked == name));
+    let word = |word: String| match word.as_str() {
+        "RUST" => rust.display().to_string(),
+        "GO" => go.map(|go| go.display().to_string()).unwrap_or_default(),
+        "NAMESPACE" => "--leader-election-namespace=default".to_owned(),
+        _ => word,
+    };
+    let line = |line| words(line).into_iter().map(word).collect::<Vec<_>>().join(" ");
+    Ok(operators
+        .iter()
+        .map(|(name, _, command)| format!("{name}={}", line(command)))
+        .collect())
 }
 
 /// Counts the instructions of a cold start for each number of objects. Also prints the instructions
@@ -201,28 +204,6 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
     Ok(())
 }
 
-fn list(operators: &[String]) -> String {
-    let names = operators.iter().filter_map(|operator| operator.split('=').next());
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    names.join(", ")
-}
-
-/// Selects operators (in the format `<name>=<command line>`) by name. All of them are selected if
-/// there are no names.
-fn select_operators(mut operators: Vec<String>, names: &[String]) -> Result<Vec<String>> {
-    let is_named = |operator: &str, name: &str| operator.split_once('=').is_some_and(|(its, _)| its == name);
-    for name in names {
-        if !operators.iter().any(|operator| is_named(operator, name)) {
-            bail!(
-                "no operator `{name}` is measured: write some of {}",
-                list(&operators)
-            );
-        }
-    }
-    operators.retain(|operator| names.is_empty() || names.iter().any(|name| is_named(operator, name)));
-    Ok(operators)
-}
-
 fn folder() -> PathBuf {
     repo::root().join("testdata/bench")
 }
@@ -260,14 +241,16 @@ mod tests {
 
     #[test]
     fn selects_operators_by_name() {
-        let all = || ["rust=a", "rust-tuned=b c", "go=d"].map(str::to_owned).to_vec();
-        let select = |names: &[&str]| {
+        let select = |names: &[&str], is_fleet| {
             let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            select_operators(all(), &names)
+            select_operators(&names, is_fleet, Path::new("a"), Some(Path::new("b")))
         };
-        assert_eq!(select(&[]).unwrap(), all());
-        assert_eq!(select(&["go", "rust"]).unwrap(), ["rust=a", "go=d"]);
-        let error = select(&["go-tuned"]).unwrap_err().to_string();
-        assert!(error.starts_with("no operator `go-tuned` is measured"), "{error}");
+        assert_eq!(select(&[], true).unwrap().len(), 4);
+        assert_eq!(
+            select(&["go-tuned", "rust"], false).unwrap(),
+            ["rust=a", "go-tuned=GOGC=50 b --tuned"]
+        );
+        let error = select(&["leader"], false).unwrap_err().to_string();
+        assert!(error.starts_with("no operator `leader` is measured"), "{error}");
     }
 }

@@ -63,10 +63,9 @@ pub(crate) fn make_catalogue(args: &Check) -> Result<()> {
 /// Returns the types that are in k8s-openapi for a minor version of Kubernetes.
 fn types(minor: Minor, release: &str) -> Result<Types> {
     let documents = module("kubernetes", &format!("v1.{release}"))?.join("api/openapi-spec/v3");
-    let mut comments = go::Comments::default();
-    for name in go::MODULES {
-        comments.read(name, &module(name, &format!("v0.{release}"))?)?;
-    }
+    let folder = |name: &&'static str| Ok((*name, module(name, &format!("v0.{release}"))?));
+    let modules: Vec<_> = go::MODULES.iter().map(folder).collect::<Result<_>>()?;
+    let comments = go::Comments::read(&modules)?;
     let mut found = openapi::read_documents(&documents, &comments)?;
     found.notes.extend(cycle::cut_cycles(&mut found.types));
     found.notes.extend(topology::relax_list_keys(&mut found.types));
