@@ -10,54 +10,20 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use serde::Deserialize;
 
 use crate::repo;
 use crate::sh::Cmd;
 
-/// A release of kube, the dependencies that go with it, and the files in
-/// `crates/generator/tests/advice/` that we should compile with it.
+/// A row of advice.yaml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Release {
-    kube: &'static str,
-    /// The matching release of k8s-openapi, and one of its features.
-    k8s_openapi: (&'static str, &'static str),
-    schemars: &'static str,
-    files: &'static [&'static str],
+    kube: String,
+    k8s_openapi: (String, String),
+    schemars: String,
+    files: Vec<String>,
 }
-
-/// All releases that changed schemars or the attributes of kube's derive macro, plus the one before
-/// the current release.
-const RELEASES: &[Release] = &[
-    Release {
-        kube: "0.91",
-        k8s_openapi: ("0.22", "v1_30"),
-        schemars: "0.8",
-        files: &["after_schemars_08.rs", "merged.rs"],
-    },
-    Release {
-        kube: "0.98",
-        k8s_openapi: ("0.24", "v1_30"),
-        schemars: "0.8",
-        files: &["after_schemars_08.rs", "stored.rs", "approved.rs"],
-    },
-    Release {
-        kube: "1.1",
-        k8s_openapi: ("0.25", "v1_30"),
-        schemars: "0.8",
-        files: &["after_schemars_08.rs", "stored.rs", "rule.rs", "approved.rs"],
-    },
-    Release {
-        kube: "2.0",
-        k8s_openapi: ("0.26", "v1_30"),
-        schemars: "1",
-        files: &["after.rs", "go_markers.rs", "stored.rs", "rule.rs", "approved.rs"],
-    },
-    Release {
-        kube: "4.0",
-        k8s_openapi: ("0.28", "v1_32"),
-        schemars: "1",
-        files: &["after.rs", "go_markers.rs", "stored.rs", "rule.rs", "approved.rs"],
-    },
-];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -67,14 +33,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn compile_advice(args: &Args) -> Result<()> {
-    let known: Vec<&str> = RELEASES.iter().map(|release| release.kube).collect();
-    let asked = |release: &&Release| args.kube.as_deref().is_none_or(|kube| kube == release.kube);
+    let mut releases: Vec<Release> = serde_saphyr::from_str(include_str!("advice.yaml"))?;
+    let known: Vec<String> = releases.iter().map(|release| release.kube.clone()).collect();
+    releases.retain(|release| args.kube.as_ref().is_none_or(|kube| *kube == release.kube));
     ensure!(
-        RELEASES.iter().any(|release| asked(&release)),
+        !releases.is_empty(),
         "expected a release among {}",
         known.join(", ")
     );
-    for release in RELEASES.iter().filter(asked) {
+    for release in &releases {
         let folder = tempfile::Builder::new().prefix("rbuilder-advice-").tempdir()?;
         write_package(release, folder.path())?;
         Cmd::new("cargo check --quiet")
@@ -92,28 +59,16 @@ pub(crate) fn compile_advice(args: &Args) -> Result<()> {
 }
 
 fn write_package(release: &Release, folder: &Path) -> Result<()> {
-    let (k8s_openapi, feature) = release.k8s_openapi;
-    fs_err::write(
-        folder.join("Cargo.toml"),
-        format!(
-            "[package]\n\
-             name = \"advice\"\n\
-             edition = \"2021\"\n\
-             \n\
-             [dependencies]\n\
-             kube = {{ version = \"~{}\", default-features = false, features = [\"derive\"] }}\n\
-             k8s-openapi = {{ version = \"{k8s_openapi}\", features = [\"{feature}\", \"schemars\"] }}\n\
-             schemars = \"{}\"\n\
-             serde = {{ version = \"1\", features = [\"derive\"] }}\n\
-             serde_json = \"1\"\n\
-             \n\
-             [workspace]\n",
-            release.kube, release.schemars
-        ),
-    )?;
+    let (k8s_openapi, feature) = &release.k8s_openapi;
+    let manifest = include_str!("advice.toml.in")
+        .replace("<kube>", &release.kube)
+        .replace("<k8s-openapi>", k8s_openapi)
+        .replace("<feature>", feature)
+        .replace("<schemars>", &release.schemars);
+    fs_err::write(folder.join("Cargo.toml"), manifest)?;
     fs_err::create_dir(folder.join("src"))?;
     let mut root = String::new();
-    for file in release.files {
+    for file in &release.files {
         let text = fs_err::read_to_string(repo::root().join("crates/generator/tests/advice").join(file))?;
         fs_err::write(folder.join("src").join(file), text)?;
         root += &format!("pub mod {};\n", file.trim_end_matches(".rs"));

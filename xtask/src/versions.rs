@@ -2,11 +2,14 @@
 //! `rbuilder_catalogue::versions`.
 //!
 //! We need this because it's not possible to use a constant in manifests or documents. All such
-//! files must be in [`PLACES`]. In order to find the ones that are not, `cargo xtask tidy` calls
+//! files must be in versions.yaml. In order to find the ones that are not, `cargo xtask tidy` calls
 //! [`find_strays`].
 //!
 //! If you have changed the version of etcd or kwok below, run this task, and then `go mod tidy` in
 //! the folder of the module in tools/.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result, ensure};
 use rbuilder_catalogue::{Minor, versions};
@@ -30,75 +33,33 @@ const ETCD: &str = "3.7.0";
 /// Which version of kwok to build. It simulates nodes in test environments.
 const KWOK: &str = "0.7.0";
 
-/// Describes where a version is in a file. It's always the text between `before` and `after`. There
-/// may be several occurrences, and you can use `…` in `before` for any text.
-struct Place {
-    file: &'static str,
-    before: &'static str,
-    after: &'static str,
-    version: fn() -> String,
-}
+/// The text before a version, the text after it, and the name of the version.
+type Place = (String, String, String);
 
-const fn place(
-    file: &'static str,
-    before: &'static str,
-    after: &'static str,
-    version: fn() -> String,
-) -> Place {
-    Place {
-        file,
-        before,
-        after,
-        version,
-    }
-}
+/// Files and the versions in them.
+static PLACES: LazyLock<BTreeMap<String, Vec<Place>>> = LazyLock::new(|| {
+    serde_saphyr::from_str(include_str!("versions.yaml")).expect("versions.yaml is a map of places")
+});
 
-#[rustfmt::skip]
-const PLACES: &[Place] = &[
-    place("Cargo.toml", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
-    place("Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
-    place("Cargo.toml", "\nrust-version = \"", "\"", || versions::RUST.into()),
-    place(".cargo/config.toml", "K8S_OPENAPI_ENABLED_VERSION = \"", "\"", || versions::KUBERNETES.to_string()),
-    place("crates/runtime/Cargo.toml", "k8s-openapi = { workspace = true, features = [\"", "\"", feature),
-    place("crates/testing/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
-    place("testdata/bench/rust/Cargo.toml", "\nrust-version = \"", "\"", || versions::RUST.into()),
-    place("testdata/bench/rust/Cargo.toml", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
-    place("testdata/bench/rust/Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
-    place("testdata/bench/rust/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
-    place("testdata/oracle/rust/Cargo.toml", "\nkube = \"", "\"", kube_major),
-    place("testdata/oracle/rust/Cargo.toml", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
-    place("testdata/oracle/rust/Cargo.toml", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
-    place("testdata/oracle/go/go.mod", "\tk8s.io/api v0.", "\n", release),
-    place("testdata/oracle/go/go.mod", "\tk8s.io/apiextensions-apiserver v0.", "\n", release),
-    place("testdata/oracle/go/go.mod", "\tk8s.io/apimachinery v0.", "\n", release),
-    place("tools/kube-apiserver/go.mod", "\tk8s.io/kubernetes v1.", "\n", release),
-    place("tools/kube-apiserver/go.mod", "\tk8s.io/component-base v0.", "\n", release),
-    place("tools/kube-apiserver/go.mod", " => k8s.io/… v0.", "\n", release),
-    place("tools/cel/go.mod", "\tk8s.io/apiextensions-apiserver v0.", "\n", release),
-    place("tools/cel/go.mod", "\tk8s.io/apiserver v0.", "\n", release),
-    place("tools/kubectl/go.mod", "\tk8s.io/kubectl v0.", "\n", release),
-    place("tools/kubectl/go.mod", "\tk8s.io/component-base v0.", "\n", release),
-    place("tools/helm/go.mod", "\tk8s.io/client-go v0.", " // indirect", release),
-    place("tools/bundle/go.mod", "\tk8s.io/client-go v0.", " // indirect", release),
-    place("tools/catalog/go.mod", "\tk8s.io/client-go v0.", " // indirect", release),
-    place("tools/etcd/go.mod", "\nrequire go.etcd.io/etcd/server/v3 v", "\n", || ETCD.into()),
-    place("tools/kwok/go.mod", "\tsigs.k8s.io/kwok v", " // indirect", || KWOK.into()),
-    place("README.md", "
-You need Rust ", " or newer", || versions::RUST.into()),
-    place("README.md", " Supports Kubernetes ", " with kube ", || format!("{} to {}", Minor::EARLIEST, Minor::LATEST)),
-    place("README.md", " with kube ", " and k8s-openapi ", kube_major),
-    place("README.md", " and k8s-openapi ", ". ", || versions::K8S_OPENAPI.into()),
-    place("docs/from-kubebuilder.md", "with kubebuilder ", ",", || minor_of_peer("kubebuilder")),
-    place("docs/from-kubebuilder.md", ", controller-tools ", ",", || minor_of_peer("controller-tools")),
-    place("docs/from-kubebuilder.md", ", controller-runtime ", " and operator-sdk", || minor_of_peer("controller-runtime")),
-    place("docs/from-kubebuilder.md", " and operator-sdk ", ". ", || minor_of_peer("operator-sdk")),
-    place("docs/adopting.md", "\nk8s-openapi = { version = \"", "\"", || versions::K8S_OPENAPI.into()),
-    place("docs/adopting.md", "features = [\"v1_", "\"", || versions::KUBERNETES.number().to_string()),
-    place("docs/adopting.md", "\nkube = { version = \"", "\"", || versions::KUBE.into()),
-    place("docs/types.md", "`Cargo.toml` (`", "`)", feature),
-    place("crates/generator/src/codes/source.rs", "k8s-openapi = { version = \\\"", "\\\"", || versions::K8S_OPENAPI.into()),
-    place("crates/generator/src/codes/source.rs", "features = [\\\"", "\\\"", feature),
-];
+fn version_of(name: &str) -> Result<String> {
+    Ok(match name {
+        "etcd" => ETCD.into(),
+        "feature" => feature(),
+        "k8s-openapi" => versions::K8S_OPENAPI.into(),
+        "kube" => versions::KUBE.into(),
+        "kube-major" => kube_major(),
+        "kubernetes" => versions::KUBERNETES.to_string(),
+        "kwok" => KWOK.into(),
+        "minor" => versions::KUBERNETES.number().to_string(),
+        "range" => format!("{} to {}", Minor::EARLIEST, Minor::LATEST),
+        "release" => {
+            let release = versions::release_of(versions::KUBERNETES);
+            release.context("the minor has no release")?.into()
+        }
+        "rust" => versions::RUST.into(),
+        peer => minor_of_peer(peer),
+    })
+}
 
 /// These files are allowed to contain versions. They are either generated, or say which versions
 /// have been measured.
@@ -115,77 +76,60 @@ fn feature() -> String {
     versions::k8s_openapi_feature(versions::KUBERNETES)
 }
 
-fn release() -> String {
-    versions::release_of(versions::KUBERNETES)
-        .unwrap_or_default()
-        .into()
-}
-
 pub(crate) fn kube_major() -> String {
     versions::KUBE.split('.').next().unwrap_or_default().into()
 }
 
 /// Updates the versions in all files. With `--check`, they are compared instead.
 pub(crate) fn write_versions(args: &Args) -> Result<()> {
-    let mut stale = Vec::new();
-    for place in PLACES {
-        let path = repo::root().join(place.file);
+    let (mut stale, mut count) = (Vec::new(), 0);
+    for (file, places) in &*PLACES {
+        let path = repo::root().join(file);
         let old = fs_err::read_to_string(&path)?;
-        let new = place
-            .write(&old)
-            .with_context(|| format!("{}: no version follows `{}`", place.file, place.before.trim()))?;
-        if old == new {
-            continue;
+        let mut new = old.clone();
+        for (before, after, name) in places {
+            let version = version_of(name)?;
+            let replaced = replace(&new, before, after, &version);
+            let replaced =
+                replaced.with_context(|| format!("{file}: no version follows `{}`", before.trim()))?;
+            if replaced != new {
+                stale.push(format!(
+                    "{file}: `{}` is not followed by {version}",
+                    before.trim()
+                ));
+            }
+            new = replaced;
+            count += 1;
         }
-        stale.push(format!(
-            "{}: `{}` is not followed by {}",
-            place.file,
-            place.before.trim(),
-            (place.version)()
-        ));
-        if !args.check {
+        if new != old && !args.check {
             fs_err::write(&path, new)?;
         }
     }
     stale.iter().for_each(|line| println!("{line}"));
-    if args.check {
-        ensure!(
-            stale.is_empty(),
-            "run `cargo xtask versions`, and `go mod tidy` in a folder of tools/ that it changes"
-        );
-    }
-    println!("{} places, {} of them stale", PLACES.len(), stale.len());
+    ensure!(
+        stale.is_empty() || !args.check,
+        "run `cargo xtask versions`, and `go mod tidy` in a folder of tools/ that it changes"
+    );
+    println!("{count} places, {} of them stale", stale.len());
     Ok(())
 }
 
-impl Place {
-    /// Replaces the version in a text and returns the result. Returns an error if it cannot be
-    /// found.
-    fn write(&self, text: &str) -> Result<String> {
-        let (head, tail) = self.before.split_once('…').unwrap_or((self.before, ""));
-        let mut parts = text.split(head);
-        let mut written = parts.next().unwrap_or_default().to_owned();
-        let mut count = 0;
-        for part in parts {
-            let find = |text: &str| {
-                part.find(text)
-                    .with_context(|| format!("`{text}` does not follow"))
-            };
-            let start = find(tail)? + tail.len();
-            let end = part[start..].find(self.after);
-            let end = start + end.with_context(|| format!("`{}` does not follow", self.after))?;
-            written.push_str(head);
-            written.push_str(&part[..start]);
-            written.push_str(&(self.version)());
-            written.push_str(&part[end..]);
-            count += 1;
-        }
-        ensure!(count > 0, "the text before it is gone");
-        Ok(written)
+/// Replaces the version between two texts. Returns an error if it cannot be found.
+fn replace(text: &str, before: &str, after: &str, version: &str) -> Result<String> {
+    let (head, tail) = before.split_once('…').unwrap_or((before, ""));
+    let mut parts = text.split(head);
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    ensure!(written.len() < text.len(), "the text before it is gone");
+    for part in parts {
+        let follows = |text: &str| format!("`{text}` does not follow");
+        let start = part.find(tail).with_context(|| follows(tail))? + tail.len();
+        let end = part[start..].find(after).with_context(|| follows(after))?;
+        written += &format!("{head}{}{version}{}", &part[..start], &part[start + end..]);
     }
+    Ok(written)
 }
 
-/// Returns the numbers of all lines which contain a version that is missing in [`PLACES`]. Tests
+/// Returns the numbers of all lines which contain a version that is missing in versions.yaml. Tests
 /// are ignored, because it's fine if they use other versions.
 pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
     let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
@@ -193,7 +137,7 @@ pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
     if EXEMPT.contains(&path) || is_test || is_generated {
         return Vec::new();
     }
-    let places: Vec<_> = PLACES.iter().filter(|place| place.file == path).collect();
+    let places = PLACES.get(path).map(Vec::as_slice).unwrap_or_default();
     let needles = [
         versions::KUBERNETES.to_string(),
         feature(),
@@ -206,7 +150,7 @@ pub(crate) fn find_strays(path: &str, text: &str) -> Vec<usize> {
     lines
         .take_while(|(_, line)| line.trim() != "#[cfg(test)]")
         .filter(|(_, line)| needles.iter().any(|needle| holds_version(line, needle)))
-        .filter(|(_, line)| !places.iter().any(|place| line.contains(place.before.trim())))
+        .filter(|(_, line)| !places.iter().any(|(before, ..)| line.contains(before.trim())))
         .map(|(index, _)| index + 1)
         .collect()
 }
@@ -237,19 +181,17 @@ mod tests {
 
     #[test]
     fn writes_version_between_delimiters() {
-        let place = place("a.toml", "kube = \"", "\"", || "6.1".into());
-        assert_eq!(
-            place.write("kube = \"5\"\nb = \"5\"\n").unwrap(),
-            "kube = \"6.1\"\nb = \"5\"\n"
-        );
-        assert!(place.write("b = \"5\"\n").is_err());
+        let write = |text| replace(text, "kube = \"", "\"", "6.1");
+        let text = "kube = \"5\"\nb = \"5\"\n";
+        assert_eq!(write(text).unwrap(), "kube = \"6.1\"\nb = \"5\"\n");
+        assert!(write("b = \"5\"\n").is_err());
     }
 
     #[test]
     fn ellipsis_matches_any_text() {
-        let place = place("go.mod", " => k8s.io/… v0.", "\n", || "36.3".into());
         let text = "k8s.io/utils v0.0.1\n\tk8s.io/api => k8s.io/api v0.1.2\n\tk8s.io/x => k8s.io/x v0.1.2\n";
-        assert_eq!(place.write(text).unwrap(), text.replace("v0.1.2", "v0.36.3"));
+        let written = replace(text, " => k8s.io/… v0.", "\n", "36.3").unwrap();
+        assert_eq!(written, text.replace("v0.1.2", "v0.36.3"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! There are two types. A diagram is a file in docs/pictures/ for Pikchr, which starts with a
 //! comment that contains its title. A plot shows the figures from a table on one of the pages, and
-//! is described in [`PLOTS`](plot::PLOTS). Both are converted to SVG. The results are in the same
+//! is described in plots.yaml. Both are converted to SVG. The results are in the same
 //! folder.
 
 mod plot;
@@ -23,12 +23,12 @@ pub(crate) fn update_pictures(args: &Check) -> Result<()> {
         let name = path.file_stem().context("a diagram has no name")?;
         update_picture(&name.to_string_lossy(), &source, args.check)?;
     }
-    for plot in plot::PLOTS {
-        let page = fs_err::read_to_string(repo::root().join(plot.page))?;
+    for plot in plot::plots()? {
+        let page = fs_err::read_to_string(repo::root().join(&plot.page))?;
         let source = plot
             .draw(&page)
             .with_context(|| format!("cannot draw {} from {}", plot.name, plot.page))?;
-        update_picture(plot.name, &source, args.check)?;
+        update_picture(&plot.name, &source, args.check)?;
     }
     Ok(())
 }

@@ -6,90 +6,22 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
 
-/// Describes a plot of some of the cells in a table. There is a pair of bars for each.
+/// A row of plots.yaml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Plot {
-    pub(super) name: &'static str,
-    title: &'static str,
-    pub(super) page: &'static str,
-    /// The table comes after this line.
-    after: &'static str,
-    bars: &'static [Bar],
+    pub(super) name: String,
+    title: String,
+    pub(super) page: String,
+    after: String,
+    bars: Vec<(String, Vec<String>, usize, bool)>,
 }
 
-struct Bar {
-    label: &'static str,
-    /// The text of the first cells, which is used to find the row.
-    row: &'static [&'static str],
-    /// Index of the column that contains the figure.
-    column: usize,
-    is_ours: bool,
+pub(super) fn plots() -> Result<Vec<Plot>> {
+    Ok(serde_saphyr::from_str(include_str!("plots.yaml"))?)
 }
-
-const fn bar(label: &'static str, row: &'static [&'static str], column: usize, is_ours: bool) -> Bar {
-    Bar {
-        label,
-        row,
-        column,
-        is_ours,
-    }
-}
-
-#[rustfmt::skip]
-pub(super) const PLOTS: &[Plot] = &[
-    Plot {
-        name: "generating",
-        title: "CPU time to generate the manifests of an API, with manifests present",
-        page: "docs/performance.md",
-        after: "## Comparison with controller-gen",
-        bars: &[
-            bar("controller-gen, 1 kind", &["1 kind", "present"], 2, false),
-            bar("rbuilder", &["1 kind", "present"], 3, true),
-            bar("controller-gen, 10 kinds", &["10 kinds", "present"], 2, false),
-            bar("rbuilder", &["10 kinds", "present"], 3, true),
-            bar("controller-gen, 50 kinds", &["50 kinds", "present"], 2, false),
-            bar("rbuilder", &["50 kinds", "present"], 3, true),
-            bar("controller-gen, CronJob", &["CronJob", "present"], 2, false),
-            bar("rbuilder", &["CronJob", "present"], 3, true),
-        ],
-    },
-    Plot {
-        name: "operator-memory",
-        title: "Memory of an operator with 10 000 objects after a warm start",
-        page: "docs/performance.md",
-        after: "With 10 000 objects; one cold start each",
-        bars: &[
-            bar("kubebuilder, as scaffolded", &["warm", "go"], 4, false),
-            bar("kubebuilder, tuned", &["warm", "go-tuned"], 4, false),
-            bar("rbuilder, as scaffolded", &["warm", "rust"], 4, true),
-        ],
-    },
-    Plot {
-        name: "operator-cpu",
-        title: "CPU time of an operator that starts with 10 000 new objects",
-        page: "docs/performance.md",
-        after: "With 10 000 objects; one cold start each",
-        bars: &[
-            bar("kubebuilder, as scaffolded", &["cold", "go"], 3, false),
-            bar("kubebuilder, tuned", &["cold", "go-tuned"], 3, false),
-            bar("rbuilder, as scaffolded", &["cold", "rust"], 3, true),
-        ],
-    },
-    Plot {
-        name: "shards-received",
-        title: "Received by each replica at a start with 50,000 objects",
-        page: "docs/scaling.md",
-        after: "With 50,000 objects, all of them reconciled",
-        bars: &[
-            bar("controller-runtime leader", &["controller-runtime", "a leader"], 3, false),
-            bar("rbuilder leader", &["rbuilder", "a leader"], 3, true),
-            bar("2 replicas, client filter", &["rbuilder", "client-side filter", "2"], 3, true),
-            bar("4 replicas, client filter", &["rbuilder", "client-side filter", "4"], 3, true),
-            bar("2 replicas, server shards", &["rbuilder", "shards", "2"], 3, true),
-            bar("4 replicas, server shards", &["rbuilder", "shards", "4"], 3, true),
-        ],
-    },
-];
 
 /// Length of the longest bar (in inches).
 const LONGEST: f64 = 4.0;
@@ -103,11 +35,11 @@ const FIGURES: f64 = 0.8;
 impl Plot {
     /// Returns a drawing for Pikchr. The figures are taken from the page.
     pub(super) fn draw(&self, page: &str) -> Result<String> {
-        let rows = table_after(page, self.after)?;
+        let rows = table_after(page, &self.after)?;
         let figures: Vec<&str> = self
             .bars
             .iter()
-            .map(|bar| find_figure(&rows, bar))
+            .map(|(_, row, column, _)| find_figure(&rows, row, *column))
             .collect::<Result<_>>()?;
         let lengths: Vec<f64> = figures.iter().copied().map(number).collect::<Result<_>>()?;
         let most = lengths.iter().copied().fold(0.0, f64::max);
@@ -120,8 +52,9 @@ impl Plot {
             "box invis width {:.2}in height 0.1in with .w at (-{LABELS:.2}in, 0)",
             LABELS + LONGEST + FIGURES
         )?;
-        for (position, ((bar, figure), length)) in self.bars.iter().zip(figures).zip(lengths).enumerate() {
-            let color = if bar.is_ours { "0x2f6fdd" } else { "0xc9ced6" };
+        let bars = self.bars.iter().zip(figures).zip(lengths);
+        for (position, (((label, _, _, is_ours), figure), length)) in bars.enumerate() {
+            let color = if *is_ours { "0x2f6fdd" } else { "0xc9ced6" };
             let above = -0.32 * position as f64;
             // A box without any width would not be drawn.
             let width = (length / most * LONGEST).max(0.02);
@@ -131,8 +64,7 @@ impl Plot {
             )?;
             writeln!(
                 source,
-                "text \"{}\" small rjust at B{position}.w - (0.1in, 0)",
-                bar.label
+                "text \"{label}\" small rjust at B{position}.w - (0.1in, 0)"
             )?;
             writeln!(
                 source,
@@ -158,14 +90,14 @@ fn table_after<'p>(page: &'p str, line: &str) -> Result<Vec<Vec<&'p str>>> {
     Ok(rows)
 }
 
-fn find_figure<'p>(rows: &[Vec<&'p str>], bar: &Bar) -> Result<&'p str> {
-    let row = rows
-        .iter()
-        .find(|row| row.starts_with(bar.row))
-        .with_context(|| format!("expected a row that begins with `{}`", bar.row.join(" | ")))?;
-    row.get(bar.column)
-        .copied()
-        .with_context(|| format!("the row `{}` has no column {}", bar.row.join(" | "), bar.column))
+fn find_figure<'p>(rows: &[Vec<&'p str>], start: &[String], column: usize) -> Result<&'p str> {
+    let begins =
+        |row: &&Vec<&str>| row.iter().zip(start).filter(|(cell, text)| cell == text).count() == start.len();
+    let shown = start.join(" | ");
+    let row = rows.iter().find(begins);
+    let row = row.with_context(|| format!("expected a row that begins with `{shown}`"))?;
+    let cell = row.get(column).copied();
+    cell.with_context(|| format!("the row `{shown}` has no column {column}"))
 }
 
 /// Returns the number at the start of a figure. For example, this is 283 for `283 MB`.
@@ -182,23 +114,24 @@ mod tests {
 
     const PAGE: &str = "## A\n\n| x |\n|---|\n| 1 |\n\n## B\n\ntext\n\n| start | who | CPU |\n|---|---|---:|\n| warm | go | 4.4 s |\n| warm | rust | 2.2 s |\n";
 
-    fn plot(bars: &'static [Bar]) -> Plot {
+    fn plot(bars: &[(&str, &[&str], usize)]) -> Plot {
+        let bar = |(label, row, column): &(&str, &[&str], usize)| {
+            let row = row.iter().map(ToString::to_string).collect();
+            ((*label).to_owned(), row, *column, false)
+        };
         Plot {
-            name: "b",
-            title: "B",
-            page: "",
-            after: "## B",
-            bars,
+            name: "b".to_owned(),
+            title: "B".to_owned(),
+            page: String::new(),
+            after: "## B".to_owned(),
+            bars: bars.iter().map(bar).collect(),
         }
     }
 
     #[test]
     fn bar_lengths_are_proportional_to_figures() {
-        const BARS: &[Bar] = &[
-            bar("go", &["warm", "go"], 2, false),
-            bar("rust", &["warm", "rust"], 2, true),
-        ];
-        let source = plot(BARS).draw(PAGE).unwrap();
+        let bars: &[(&str, &[&str], usize)] = &[("go", &["warm", "go"], 2), ("rust", &["warm", "rust"], 2)];
+        let source = plot(bars).draw(PAGE).unwrap();
         assert!(source.contains("B0: box width 4.00in"), "{source}");
         assert!(source.contains("B1: box width 2.00in"), "{source}");
         assert!(source.contains("\"2.2 s\""), "{source}");
@@ -206,8 +139,7 @@ mod tests {
 
     #[test]
     fn missing_row_is_error() {
-        const BARS: &[Bar] = &[bar("go", &["cold", "go"], 2, false)];
-        let error = plot(BARS).draw(PAGE).unwrap_err();
+        let error = plot(&[("go", &["cold", "go"], 2)]).draw(PAGE).unwrap_err();
         assert_eq!(error.to_string(), "expected a row that begins with `cold | go`");
     }
 }

@@ -177,7 +177,7 @@ fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
         .map(|line| {
             (
                 Some(line),
-                "take the version from `rbuilder_catalogue::versions`, or add a row to xtask/src/versions.rs",
+                "take the version from `rbuilder_catalogue::versions`, or add a row to xtask/src/versions.yaml",
             )
         })
         .collect()
