@@ -72,7 +72,6 @@ pub(crate) struct Args {
     json: Option<PathBuf>,
 }
 
-/// Builds the operators, measures them, and prints a table.
 pub(crate) fn measure_operators(args: &Args) -> Result<()> {
     let assets = assets::ensure_assets()?;
     let etcd = match args.packaged_etcd {
@@ -181,18 +180,15 @@ fn count_instructions(numbers: &str, manager: &Path, driver: impl Fn() -> Cmd) -
             .parse()
             .with_context(|| format!("`{number}` is no number of objects"))?;
         let counts = folder.path().join(number);
-        let operator = format!(
-            "rust=valgrind --quiet --tool=callgrind --callgrind-out-file={} {}",
-            counts.display(),
-            manager.display()
-        );
+        let (out, program) = (counts.display(), manager.display());
+        let operator = format!("rust={}{out} {program}", bench::CALLGRIND);
         // Ignore the other results. The operator is about fifty times slower under callgrind, so
         // they don't mean anything.
         driver()
             .args(["--cold", "1", "--warm", "0", "--settle", "0"])
             .args(["--objects", number, "--operator", &operator])
             .run()?;
-        let total = bench::total(&fs_err::read_to_string(&counts)?).context("callgrind printed no totals")?;
+        let total = bench::read_total(&counts)?;
         let further = before.and_then(|(fewer, less)| {
             let objects = objects.checked_sub(fewer).filter(|more| *more > 0)?;
             Some((total.saturating_sub(less) / objects).to_string())

@@ -15,14 +15,12 @@ use crate::committed::{list_files, write_file};
 use crate::sh::Cmd;
 use crate::{repo, tools};
 
-/// URL of the API reference of the latest release.
 pub(crate) const PUBLISHED_REFERENCE: &str = "https://docs.rs/rbuilder-runtime/latest/";
 
 /// Features to enable for the API reference. Keep in sync with `package.metadata.docs.rs` in
 /// crates/runtime/Cargo.toml.
 const FEATURES: &str = "envtest,fake,http2,opentelemetry,simulation,testing";
 
-/// Where the book contains the API reference.
 const REFERENCE: &str = "rustdoc/";
 
 const FIRST_PAGE: &str = "rbuilder/index.html";

@@ -36,7 +36,6 @@ const RELEASES: &[&str] = &[
     "bundle --version 0.4.0-rc.1 --channels candidate --skip-range <0.4.0 --image example.com/shop:v0.4.0-rc.1",
 ];
 
-/// Validates the bundles of all scaffolds that have kinds.
 pub(crate) fn check_bundles(args: &Args) -> Result<()> {
     let validators = assets::ensure_bundle_validators()?;
     let judge = CatalogJudge::new()?;
@@ -138,7 +137,6 @@ fn add_bindings(project: &Path) -> Result<()> {
     Ok(fs_err::write(folder.join("extra.yaml"), BINDINGS)?)
 }
 
-/// Adds the markers to all kinds in a folder and its subfolders.
 fn mark_kinds(folder: &Path) -> Result<()> {
     let is_kind = |line: &str| line.starts_with("pub struct ") && line.ends_with("Spec {");
     let mark = |line: &str| match is_kind(line) {

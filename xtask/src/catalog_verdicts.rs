@@ -40,7 +40,6 @@ impl CatalogJudge {
         Ok(verdicts)
     }
 
-    /// Returns an error if the catalog is rejected.
     pub(crate) fn accept(&self, folder: &Path) -> Result<()> {
         let verdict = self.judge(&[folder.to_owned()])?.concat();
         ensure!(verdict == "ok", "{} is refused: {verdict}", folder.display());

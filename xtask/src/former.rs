@@ -100,7 +100,6 @@ pub(crate) fn read_former_projects(last: &str) -> Result<Vec<u8>> {
     Ok(miniz_oxide::deflate::compress_to_vec(&document, 10))
 }
 
-/// Returns all files of a project in a commit, with their paths and contents.
 fn read_project(commit: &str, example: &str) -> Result<Vec<(String, String)>> {
     let listed = git("ls-tree -r --name-only")
         .args([commit, "--", example])

@@ -14,7 +14,6 @@ pub(crate) struct Kubectl {
 }
 
 impl Kubectl {
-    /// Finds kubectl. It is built if necessary.
     pub(crate) fn find(kubeconfig: &Path) -> Result<Self> {
         Ok(Kubectl {
             folder: assets::ensure_kubectl()?,

@@ -49,7 +49,6 @@ fn clone(flags: &[&str], from: &Path, to: &Path) -> Result<()> {
     Cmd::new("git clone --quiet").args(flags).arg(from).arg(to).run()
 }
 
-/// A project that has been scaffolded in a temporary folder.
 pub(crate) struct Project {
     /// Keeps the temporary folder, which is removed on drop.
     _home: tempfile::TempDir,

@@ -77,7 +77,6 @@ impl Running {
         })
     }
 
-    /// Waits until the program has ended.
     pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let mut status = None;
         wait_until(limit, "it has not ended", || {

@@ -36,7 +36,6 @@ struct Journey {
     tests_at_end: bool,
 }
 
-/// A project for which all commands have been run.
 struct Finished {
     name: String,
     folder: PathBuf,
@@ -250,12 +249,10 @@ fn check(folder: &Path, bin: &Path) -> Result<()> {
     render(folder)
 }
 
-/// Runs clippy on a project.
 pub(crate) fn lint(folder: &Path) -> Result<()> {
     lint_command(folder, "--quiet").echo().run()
 }
 
-/// Returns a command which runs clippy on all targets.
 fn lint_command(folder: &Path, options: &str) -> Cmd {
     let line = format!("cargo clippy {options} --all-targets --all-features -- --deny warnings");
     repo::project_command(folder, &line)

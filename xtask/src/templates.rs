@@ -80,14 +80,12 @@ fn update_archive(
     Ok(archive)
 }
 
-/// Returns all versions that have a section with a date in CHANGELOG.md.
 fn released_versions(changelog: &str) -> Vec<&str> {
     let headings = changelog.lines().filter_map(|line| line.strip_prefix("## "));
     let versions = headings.filter_map(|heading| heading.split_once(" - "));
     versions.map(|(version, _)| version).collect()
 }
 
-/// Returns the versions that scaffolds of the working tree use.
 pub(crate) fn current_versions() -> Versions {
     Versions {
         rbuilder: VERSION.into(),

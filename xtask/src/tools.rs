@@ -99,7 +99,6 @@ fn install(tool: &Tool, folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("bin").join(&tool.name))
 }
 
-/// Builds a program from a module in Go.
 fn install_go(tool: &Tool, package: &str, folder: &Path) -> Result<PathBuf> {
     assets::require_go("")?;
     Cmd::new("go install -trimpath -gcflags=all=-dwarf=false")

@@ -22,7 +22,6 @@ use crate::run::wait_until;
 use crate::sh::Cmd;
 use crate::{assets, repo};
 
-/// The pages that we can follow.
 const PAGES: &[&str] = &[
     "docs/tutorial.md",
     "docs/cronjob.md",

@@ -15,12 +15,10 @@ pub(crate) fn items<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item =
     list.map(Vec::as_slice).unwrap_or_default().iter()
 }
 
-/// Runs a command and parses what it prints.
 pub(crate) fn read_json(command: Cmd) -> Result<Value> {
     Ok(serde_json::from_str(&command.read()?)?)
 }
 
-/// Parses a stream of YAML documents.
 pub(crate) fn parse_objects(text: &str) -> Result<Vec<Value>> {
     let mut documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("{error}"))?;
     documents.retain(|document| !document.is_null());

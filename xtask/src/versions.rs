@@ -36,7 +36,6 @@ const KWOK: &str = "0.7.0";
 /// The text before a version, the text after it, and the name of the version.
 type Place = (String, String, String);
 
-/// Files and the versions in them.
 static PLACES: LazyLock<BTreeMap<String, Vec<Place>>> = LazyLock::new(|| {
     serde_saphyr::from_str(include_str!("versions.yaml")).expect("versions.yaml is a map of places")
 });
@@ -57,7 +56,11 @@ fn version_of(name: &str) -> Result<String> {
             release.context("the minor has no release")?.into()
         }
         "rust" => versions::RUST.into(),
-        peer => minor_of_peer(peer),
+        peer => {
+            let minor = minor_of_peer(peer);
+            ensure!(!minor.is_empty(), "there is no version `{peer}`");
+            minor
+        }
     })
 }
 

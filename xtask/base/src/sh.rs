@@ -72,7 +72,6 @@ impl Cmd {
         }
     }
 
-    /// Adds an argument to the command.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.words.push(quoted(&arg.as_ref().to_string_lossy()));
         self.inner.arg(arg);
@@ -95,20 +94,17 @@ impl Cmd {
         self.args(split_words(line))
     }
 
-    /// Sets the working directory.
     pub fn dir(mut self, dir: &Path) -> Self {
         self.inner.current_dir(dir);
         self.dir = Some(dir.to_owned());
         self
     }
 
-    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.inner.env(name, value);
         self
     }
 
-    /// Removes an environment variable.
     pub fn without(mut self, name: &str) -> Self {
         self.inner.env_remove(name);
         self

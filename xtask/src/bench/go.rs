@@ -12,7 +12,6 @@ use crate::sh::Cmd;
 /// Version of the Kubernetes modules. This should be the version that controller-gen depends on.
 const KUBERNETES: &str = "v0.36.0";
 
-/// Writes a Go module with the given number of kinds.
 pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<()> {
     let (api, controllers) = packages(folder, "v1", "bench.example.com")?;
     for kind in 0..kinds {

@@ -66,7 +66,6 @@ pub(crate) struct Args {
     keep: Option<std::path::PathBuf>,
 }
 
-/// Measures the commands and prints the results as a table.
 pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     if args.simulate {
         return simulate::measure(args.runs);
@@ -90,7 +89,6 @@ pub(crate) fn measure_manifests(args: &Args) -> Result<()> {
     alone(&bin, &folder, args)
 }
 
-/// Checks that manifests can still be generated for the projects.
 pub(crate) fn check_projects() -> Result<()> {
     let bin = repo::build_rbuilder()?.join("rbuilder");
     let folder = tempfile::Builder::new().prefix("rbuilder-bench-").tempdir()?;
@@ -122,7 +120,9 @@ fn alone(bin: &Path, folder: &Path, args: &Args) -> Result<()> {
             cost.add(manifests(bin, &project))?;
         }
         let instructions = match counts {
-            true => Some(count_instructions(bin, &project)?),
+            true => Some(count_instructions(|valgrind| {
+                valgrind.arg(bin).arg("manifests").dir(&project)
+            })?),
             false => None,
         };
         let shown = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), grouped);
@@ -143,19 +143,23 @@ fn manifests(bin: &Path, folder: &Path) -> Cmd {
     Cmd::program(bin).arg("manifests").dir(folder)
 }
 
-fn count_instructions(bin: &Path, folder: &Path) -> Result<u64> {
-    let out = folder.join("counts");
-    Cmd::new("valgrind --quiet --tool=callgrind")
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(bin)
-        .arg("manifests")
-        .dir(folder)
-        .read()?;
-    total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
+/// Runs a program with callgrind. `run` adds the program to a command.
+fn count_instructions(run: impl FnOnce(Cmd) -> Cmd) -> Result<u64> {
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join("counts");
+    run(Cmd::new(&format!("{CALLGRIND}{}", out.display()))).read()?;
+    read_total(&out)
 }
 
-/// Returns the total number of instructions from the output of callgrind.
-pub(crate) fn total(counts: &str) -> Option<u64> {
+/// The path of the output comes after this.
+pub(crate) const CALLGRIND: &str = "valgrind --quiet --tool=callgrind --callgrind-out-file=";
+
+/// Reads the output of callgrind and returns the total number of instructions.
+pub(crate) fn read_total(out: &Path) -> Result<u64> {
+    total(&fs_err::read_to_string(out)?).context("callgrind printed no totals")
+}
+
+fn total(counts: &str) -> Option<u64> {
     let line = counts
         .lines()
         .rev()

@@ -5,13 +5,12 @@
 //! The test is a debug build as in `cargo test`. A test with a real API server can't be faster than
 //! the start of the servers.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
 use super::cost::Cost;
-use super::{grouped, total};
+use super::{count_instructions, grouped};
 use crate::control_plane::ControlPlane;
 use crate::sh::Cmd;
 use crate::{assets, repo};
@@ -32,7 +31,11 @@ pub(super) fn measure(runs: usize) -> Result<()> {
     let test = |command: Cmd| command.args([name, "--exact"]).dir(&folder);
     match Cmd::new("valgrind --version").succeeds() {
         true => {
-            let [few, many] = [FEW, MANY].map(|histories| count_instructions(&program, &test, histories));
+            let [few, many] = [FEW, MANY].map(|histories| {
+                let limit = histories.to_string();
+                let run = |valgrind: Cmd| test(valgrind.arg(&program));
+                count_instructions(|it| run(it).env("RBUILDER_SIMULATION_HISTORIES", limit))
+            });
             let each = many?.saturating_sub(few?) / (MANY - FEW);
             println!("a history              {:>16} instructions", grouped(each));
         }
@@ -50,17 +53,6 @@ pub(super) fn measure(runs: usize) -> Result<()> {
         servers / ours
     );
     Ok(())
-}
-
-fn count_instructions(program: &Path, test: &impl Fn(Cmd) -> Cmd, histories: u64) -> Result<u64> {
-    let folder = tempfile::tempdir()?;
-    let out = folder.path().join("counts");
-    let valgrind = Cmd::new("valgrind --quiet --tool=callgrind")
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(program);
-    let limited = test(valgrind).env("RBUILDER_SIMULATION_HISTORIES", histories.to_string());
-    limited.read()?;
-    total(&fs_err::read_to_string(&out)?).context("callgrind printed no totals")
 }
 
 /// Returns the CPU time that etcd and kube-apiserver need for getting ready (lowest value).

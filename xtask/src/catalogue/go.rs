@@ -21,7 +21,6 @@ pub(crate) const MODULES: &[&str] = &[
 /// A package (e.g. `k8s.io/api/core/v1`) and the name of a type.
 type Name = (String, String);
 
-/// Comments of all types in a number of modules.
 pub(crate) struct Comments(BTreeMap<Name, GoType>);
 
 #[derive(Deserialize)]
@@ -46,7 +45,6 @@ struct Field {
     items: Option<Name>,
 }
 
-/// A doc comment.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 pub(crate) struct Comment {
     pub(crate) text: String,

@@ -77,7 +77,6 @@ fn declared(line: &str) -> Option<&str> {
         .next()
 }
 
-/// Returns the folder with the source of k8s-openapi.
 fn source() -> Result<PathBuf> {
     let metadata = read_metadata(&["--locked"])?;
     let package = items(&metadata, "/packages").find(|package| package["name"] == "k8s-openapi");

@@ -403,7 +403,6 @@ impl Context<'_> {
         command.without_input().echo()
     }
 
-    /// Runs a command and returns what it writes to stdout.
     fn read_command(&self, command: Cmd) -> Result<String> {
         self.prepare(command).read()
     }
@@ -434,7 +433,6 @@ impl Context<'_> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Adds a line to the step's output.
     fn say(&self, line: &str) {
         use std::io::Write as _;
         match self.output.as_ref() {

@@ -143,7 +143,6 @@ fn version_numbers(version: &str) -> [u64; 3] {
     })
 }
 
-/// Compares the public API with the last tag.
 pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {
     let tags = context
         .command("git tag --list v* --merged HEAD --sort=-version:refname")

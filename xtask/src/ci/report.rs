@@ -41,7 +41,6 @@ impl Report {
     }
 }
 
-/// Returns the slowest steps or tests, starting with the slowest one.
 fn pick_slowest(times: &[(String, Duration)]) -> Vec<&(String, Duration)> {
     let mut times: Vec<_> = times.iter().collect();
     times.sort_by_key(|(_, took)| std::cmp::Reverse(*took));

@@ -62,13 +62,11 @@ pub(super) fn check_workflows(context: &Context<'_>) -> Result<()> {
     )
 }
 
-/// Runs an external program with options and files.
 fn run_tool(context: &Context<'_>, name: &str, options: &str, files: Vec<PathBuf>) -> Result<()> {
     let tool = Cmd::program(tools::ensure_tool(name)?).words(options);
     context.run_command(tool.args(files).dir(repo::root()))
 }
 
-/// Checks the Dockerfiles of the examples, which users will copy.
 pub(super) fn check_dockerfiles(context: &Context<'_>) -> Result<()> {
     let files = examples()?.into_iter().map(|example| example.join("Dockerfile"));
     let files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
@@ -181,7 +179,6 @@ pub(super) fn check_rust_bench(context: &Context<'_>) -> Result<()> {
     context.run_command(repo::project_command(&folder, "cargo test --workspace"))
 }
 
-/// Checks that the Go operator of the benchmark can be built.
 pub(super) fn check_go_bench(context: &Context<'_>) -> Result<()> {
     let folder = repo::root().join("testdata/bench/go");
     let unformatted = Cmd::new("gofmt -l .").dir(&folder).read()?;
@@ -202,7 +199,6 @@ fn lint_project(context: &Context<'_>, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the folder of each example.
 fn examples() -> Result<Vec<PathBuf>> {
     let mut folders = list_folder(&repo::root().join("examples"))?;
     folders.retain(|folder| folder.join("Cargo.toml").is_file());

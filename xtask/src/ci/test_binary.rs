@@ -17,13 +17,11 @@ pub(super) struct TestBinary {
     /// The name, e.g. `rbuilder-cli/tests/commands`. For unit tests it is `rbuilder-cli/src`.
     pub(super) name: String,
     executable: PathBuf,
-    /// The working directory. Same as in cargo.
     folder: PathBuf,
     /// Whether this uses the harness from libtest, i.e. it supports `--list` and `--ignored`.
     pub(super) has_libtest: bool,
 }
 
-/// Result of running a binary.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) passed: usize,

@@ -215,7 +215,6 @@ impl Helm {
         self.0.parent()
     }
 
-    /// Returns a command that runs Helm. The arguments are in `line`.
     pub(crate) fn command(&self, line: &str) -> Cmd {
         Cmd::program(&self.0).shown_as("helm").words(line)
     }
@@ -237,7 +236,6 @@ impl Helm {
     }
 }
 
-/// Renders config/default of a project.
 pub(crate) fn kustomize(project: &Path) -> Result<Vec<Value>> {
     let kubectl = Kubectl::find(Path::new("/dev/null"))?.command("kustomize")?;
     parse_objects(&kubectl.arg(project.join("config/default")).read()?)

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::project::{Library, Project};
-use crate::assets::{architecture, make_link};
-use crate::run::capture;
-use crate::sh::{Cmd, write_program};
+use crate::assets::architecture;
+use crate::run::{BASH, capture, run_script};
+use crate::sh::Cmd;
 use crate::tools;
 
 /// A store for images. The folder is removed on drop.
@@ -38,7 +38,6 @@ impl Buildah {
         bail!("buildah can keep images with neither `overlay` nor `vfs`: {NEEDS}");
     }
 
-    /// Returns a command that runs `buildah` with this store.
     pub(super) fn command(&self, line: &str) -> Cmd {
         as_root("buildah --root")
             .arg(self.folder.join("store"))
@@ -99,7 +98,6 @@ pub(super) fn as_root(line: &str) -> Cmd {
     }
 }
 
-/// Describes how to build the image of a project.
 pub(super) struct Build<'a> {
     base: &'a Base,
     project: &'a Project,
@@ -110,7 +108,6 @@ pub(super) struct Build<'a> {
 }
 
 impl<'a> Build<'a> {
-    /// Builds the image with the library from the given source.
     pub(super) fn new(base: &'a Base, project: &'a Project, library: Library) -> Self {
         Build {
             base,
@@ -208,88 +205,23 @@ impl Base {
             }
         };
         let environment = format!("PATH=/toolchain/bin:/cargo/bin:/usr/bin:/bin CARGO_HOME=/cargo{settings}");
-        write_build_root(&folder.join("build"), &self.settings, &environment)?;
-        buildah.import(&folder.join("build"), Self::BUILD)?;
-        write_stand_ins(&folder.join("build"))?;
-        buildah.import(&folder.join("build"), Self::STAND_INS)?;
-        write_run_root(&folder.join("run"))?;
-        buildah.import(&folder.join("run"), Self::RUN)
+        let chef = tools::ensure_tool("cargo-chef")?;
+        for (function, root, image) in [
+            ("build_root", "build", Self::BUILD),
+            ("stand_ins", "build", Self::STAND_INS),
+            ("run_root", "run", Self::RUN),
+        ] {
+            let script = format!("{}\n{function}", include_str!("roots.sh"));
+            let bash = Cmd::new(BASH)
+                .dir(folder)
+                .env("SETTINGS", &self.settings)
+                .env("CHEF", &chef)
+                .env("ENVIRONMENT", &environment);
+            run_script(bash, &script, &[])?;
+            buildah.import(&folder.join(root), image)?;
+        }
+        Ok(())
     }
-}
-
-/// Writes the root folder of the image for builds. It contains mount points for the toolchain of
-/// this machine.
-fn write_build_root(folder: &Path, settings: &Path, environment: &str) -> Result<()> {
-    let root = folder.join("root");
-    for name in [
-        "usr",
-        "etc",
-        "tmp",
-        "proc",
-        "dev",
-        "sys",
-        "toolchain",
-        "vendor",
-        "cargo/bin",
-        "var/lib/apt/lists",
-    ] {
-        fs_err::create_dir_all(root.join(name))?;
-    }
-    for name in ["bin", "lib", "lib64", "sbin"] {
-        make_link(&Path::new("usr").join(name), &root.join(name))?;
-    }
-    if Path::new("/etc/alternatives").is_dir() {
-        // `cc` is a link to this folder on Debian.
-        Cmd::new("cp -a /etc/alternatives").arg(root.join("etc")).run()?;
-    }
-    fs_err::copy(settings, root.join("cargo/config.toml"))?;
-    let chef = tools::ensure_tool("cargo-chef")?;
-    fs_err::copy(chef, root.join("cargo/bin/cargo-chef"))?;
-    let dockerfile = format!("FROM scratch\nCOPY root /\nENV {environment}\n");
-    fs_err::write(folder.join("Dockerfile"), dockerfile)?;
-    Ok(())
-}
-
-/// Replaces Cargo, rustup and apt-get with scripts. All calls are recorded in what would be the
-/// binary of the manager.
-fn write_stand_ins(folder: &Path) -> Result<()> {
-    let programs = folder.join("root/stand-ins");
-    fs_err::create_dir_all(&programs)?;
-    let note = "#!/bin/sh\necho \"${0##*/} $*\" >> /calls\n";
-    let cargo = format!("{note}mkdir -p \"target/$7/release\"\ncp /calls \"target/$7/release/manager\"\n");
-    let scripts = [
-        ("cargo", cargo.as_str()),
-        ("cargo-chef", note),
-        ("rustup", note),
-        ("apt-get", note),
-    ];
-    for (name, script) in scripts {
-        write_program(&programs.join(name), script)?;
-    }
-    let dockerfile = "FROM scratch\nCOPY root /\nENV PATH=/stand-ins:/usr/bin:/bin\n";
-    fs_err::write(folder.join("Dockerfile"), dockerfile)?;
-    Ok(())
-}
-
-/// Writes the libraries which are also in distroless/cc. Note that there is no shell.
-fn write_run_root(folder: &Path) -> Result<()> {
-    let root = folder.join("root");
-    for name in ["lib", "lib64", "etc", "tmp", "proc", "dev", "sys"] {
-        fs_err::create_dir_all(root.join(name))?;
-    }
-    let loader = match architecture() {
-        "amd64" => "lib64/ld-linux-x86-64.so.2",
-        _ => "lib/ld-linux-aarch64.so.1",
-    };
-    fs_err::copy(Path::new("/").join(loader), root.join(loader))?;
-    for name in ["libc.so.6", "libm.so.6", "libgcc_s.so.1"] {
-        let path = Cmd::new("cc").arg(format!("-print-file-name={name}")).read()?;
-        fs_err::copy(path.trim_end(), root.join("lib").join(name))?;
-    }
-    let user = "nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n";
-    fs_err::write(root.join("etc/passwd"), user)?;
-    fs_err::write(folder.join("Dockerfile"), "FROM scratch\nCOPY root /\n")?;
-    Ok(())
 }
 
 /// Returns true if Buildah didn't run an instruction because the result was cached. `instruction`

@@ -13,7 +13,6 @@ use crate::sh::Cmd;
 
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The file system of an image, which is mounted.
 pub(super) struct ImageRoot<'a> {
     buildah: &'a Buildah,
     container: String,

@@ -36,7 +36,6 @@ pub(super) enum Library {
 }
 
 impl Project {
-    /// Scaffolds the project and vendors the dependencies.
     pub(super) fn scaffold(parent: &Path, bin: &Path) -> Result<Self> {
         let checkout = parent.join("rbuilder");
         copy_checkout(&checkout)?;

@@ -62,7 +62,6 @@ pub(crate) fn check_makefile() -> Result<()> {
     Ok(())
 }
 
-/// Calls a function of setup.sh in a project.
 fn set_up(project: &Path, function: &str) -> Result<()> {
     let script = format!("{}\n{function}", include_str!("setup.sh"));
     Cmd::new("sh -c").arg(script).dir(project).run()

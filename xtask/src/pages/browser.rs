@@ -14,7 +14,6 @@ const MEASURE: &str = include_str!("measure.js");
 /// The script writes its result between these tags.
 const RESULT: (&str, &str) = ("<pre id=\"result\">", "</pre>");
 
-/// Name of the environment variable for the path of the browser.
 const VARIABLE: &str = "RBUILDER_BROWSER";
 /// Programs which we can use. They have to support the flags of headless Chromium.
 const PROGRAMS: [&str; 4] = [

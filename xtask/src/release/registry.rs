@@ -81,7 +81,6 @@ fn own_dependencies(line: &str, ours: &BTreeSet<&str>) -> Result<String> {
     Ok(package.to_string())
 }
 
-/// Handles a single request.
 fn answer(mut stream: TcpStream, files: &BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();

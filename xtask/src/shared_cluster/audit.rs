@@ -21,7 +21,6 @@ rules:
 - level: Metadata
 ";
 
-/// All verbs that can change an object.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
 pub(super) struct AuditLog {
@@ -30,7 +29,6 @@ pub(super) struct AuditLog {
 }
 
 impl AuditLog {
-    /// Writes the policy to a file in `folder`.
     pub(super) fn create(folder: &Path) -> Result<Self> {
         let policy = folder.join("audit-policy.yaml");
         fs_err::write(&policy, POLICY)?;
@@ -60,7 +58,6 @@ impl AuditLog {
     }
 }
 
-/// An event of the log.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Write {

@@ -62,7 +62,6 @@ const SCAFFOLDED: Deployment = Deployment {
 /// Name of the user who runs the commands of the project.
 const USER: &str = "walker";
 
-/// Runs all steps in order.
 pub(crate) fn check_shared_cluster() -> Result<()> {
     let helm = Helm::ensure()?;
     let bin = repo::build_rbuilder()?;

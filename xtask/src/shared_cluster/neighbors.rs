@@ -62,7 +62,6 @@ impl Neighbors {
     }
 }
 
-/// Gets the objects of a manifest and all namespaces.
 fn read(cluster: &Cluster, manifest: &str) -> Result<Vec<Value>> {
     let mut objects = cluster.read_objects(manifest)?;
     for namespace in NAMESPACES {

@@ -97,7 +97,6 @@ fn compare_crd(bundle: &Value, kustomize: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Compares the rules in a bundle with the rules in all roles of the manager.
 fn compare_rules(install: &Value, kustomize: &[Value]) -> Result<()> {
     let bound = kustomize.iter().map(|object| text(object, "/roleRef/name"));
     let is_expected = |name: &&str| CERTIFICATE_ROLES.iter().all(|end| !name.ends_with(end));

@@ -56,7 +56,6 @@ pub(super) fn check_links(paths: &BTreeSet<&str>, files: &[File<'_>]) -> Vec<Str
     complaints
 }
 
-/// Returns true if there is code on the page which calls the library.
 fn uses_library(page: &str) -> bool {
     ["use rbuilder::", "`ctx.", "`Controller", "`Manager"]
         .iter()

@@ -22,18 +22,30 @@ struct File<'a> {
     text: &'a str,
 }
 
-/// A convention, which returns its violations. The line number is missing for violations that
-/// concern the entire file.
-type Rule = fn(&File<'_>) -> Vec<(Option<usize>, &'static str)>;
+/// A convention about single files.
+struct Rule {
+    /// What to do about a violation.
+    advice: &'static str,
+    /// Returns true for the paths of files that must follow the convention.
+    applies: fn(&str) -> bool,
+    breaks: Breaks,
+}
+
+/// Returns true for a text or a line that violates a convention.
+enum Breaks {
+    File(fn(&str) -> bool),
+    Line(fn(&str) -> bool),
+}
+
+use Breaks::{File as Text, Line};
 
 const RULES: &[Rule] = &[
-    module_header,
-    no_todo,
-    no_trailing_space,
-    final_newline,
-    template_suffix,
-    compiled_samples,
-    stray_version,
+    MODULE_HEADER,
+    NO_TODO,
+    NO_TRAILING_SPACE,
+    FINAL_NEWLINE,
+    TEMPLATE_SUFFIX,
+    COMPILED_SAMPLES,
 ];
 
 /// Checks all files that git tracks or would add.
@@ -61,34 +73,55 @@ fn read_sources(list: &str) -> Vec<(&str, String)> {
 }
 
 fn check_file(file: &File<'_>) -> Vec<String> {
-    let path = file.path;
-    let found = RULES.iter().flat_map(|rule| rule(file));
+    let complaint = |rule: &Rule, line: Option<usize>| match line {
+        Some(line) => format!("{}:{line}: {}", file.path, rule.advice),
+        None => format!("{}: {}", file.path, rule.advice),
+    };
+    let found = RULES.iter().flat_map(|rule| {
+        let lines = rule.violations(file);
+        lines.into_iter().map(|line| complaint(rule, line))
+    });
+    // To support a new minor version of Kubernetes, it should be enough to change
+    // `rbuilder_catalogue::versions`.
+    let strays = versions::find_strays(file.path, file.text).into_iter();
+    let what =
+        "take the version from `rbuilder_catalogue::versions`, or add a row to xtask/src/versions.yaml";
     found
-        .map(|(line, what)| match line {
-            Some(line) => format!("{path}:{line}: {what}"),
-            None => format!("{path}: {what}"),
-        })
+        .chain(strays.map(|line| format!("{}:{line}: {what}", file.path)))
         .collect()
+}
+
+impl Rule {
+    /// Returns the lines of violations, or `None` for one that concerns the entire file.
+    fn violations(&self, file: &File<'_>) -> Vec<Option<usize>> {
+        if !(self.applies)(file.path) {
+            return Vec::new();
+        }
+        let numbered = file.text.lines().zip(1..);
+        match self.breaks {
+            Text(breaks) => breaks(file.text).then_some(None).into_iter().collect(),
+            Line(breaks) => numbered
+                .filter(|(line, _)| breaks(line))
+                .map(|(_, number)| Some(number))
+                .collect(),
+        }
+    }
 }
 
 /// Returns false for test cases. Since these are input or recorded output, they may contain
 /// anything.
 fn is_ours(path: &str) -> bool {
-    let cases = [
-        "/tests/cases/",
-        "/tests/golden/",
-        "/tests/ui/",
-        "/tests/scaffold/",
-        "/tests/yaml/",
-    ];
-    !cases.iter().any(|folder| path.contains(folder))
+    let cases = ["cases", "golden", "ui", "scaffold", "yaml"];
+    !cases
+        .iter()
+        .any(|folder| path.contains(&format!("/tests/{folder}/")))
         && !path.ends_with(".lock")
         && !path.ends_with("LICENSE")
 }
 
 fn extension(path: &str) -> &str {
-    Path::new(path)
-        .extension()
+    let extension = Path::new(path).extension();
+    extension
         .and_then(|extension| extension.to_str())
         .unwrap_or_default()
 }
@@ -99,139 +132,104 @@ fn is_project(path: &str) -> bool {
     path.starts_with("examples/") || path.starts_with("testdata/")
 }
 
+fn has_extension(path: &str, extensions: &[&str]) -> bool {
+    extensions.contains(&extension(path))
+}
+
 /// Each module needs a header. This is not required for test modules, since there is something
 /// about them in the header of their parent.
-fn module_header(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    let is_module = extension(file.path) == "rs" && file.path.contains("src/") && !is_project(file.path);
-    if is_module && !file.path.ends_with("/tests.rs") && !file.text.starts_with("//!") {
-        return vec![(
-            None,
-            "begin the module with `//!`: what it is for, what it leaves to others",
-        )];
-    }
-    Vec::new()
-}
+const MODULE_HEADER: Rule = Rule {
+    advice: "begin the module with `//!`: what it is for, what it leaves to others",
+    applies: |path| {
+        let is_module = has_extension(path, &["rs"]) && path.contains("src/");
+        is_module && !is_project(path) && !path.ends_with("/tests.rs")
+    },
+    breaks: Text(|text| !text.starts_with("//!")),
+};
 
 /// Comments must not start with one of these words. They're fine anywhere else.
-fn no_todo(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    let is_source = ["rs", "toml", "sh", "yml"].contains(&extension(file.path));
-    let is_ours = is_source && !is_project(file.path) && !file.path.starts_with("templates/files/");
-    let is_note = |line: &str| {
-        let comment = ["// ", "# "]
-            .iter()
-            .find_map(|start| line.trim_start().strip_prefix(start));
+const NO_TODO: Rule = Rule {
+    advice: "do it, or open an issue",
+    applies: |path| {
+        let is_source = has_extension(path, &["rs", "toml", "sh", "yml"]);
+        is_source && !is_project(path) && !path.starts_with("templates/files/")
+    },
+    breaks: Line(|line| {
+        let line = line.trim_start();
+        let comment = line.strip_prefix("// ").or_else(|| line.strip_prefix("# "));
         comment.is_some_and(|text| ["TODO", "FIXME", "XXX"].iter().any(|word| text.starts_with(word)))
-    };
-    lines(file, |line| is_ours && is_note(line), "do it, or open an issue")
-}
+    }),
+};
 
-fn no_trailing_space(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    // Tabs at the end of a line are allowed in TSV files, because it means that the last column is
-    // empty.
-    let is_free = ["md", "diff", "stderr", "tsv"].contains(&extension(file.path));
-    lines(
-        file,
-        |line| !is_free && line.ends_with([' ', '\t']),
-        "white space at the end of the line",
-    )
-}
+/// Tabs at the end of a line are allowed in TSV files, because it means that the last column is
+/// empty.
+const NO_TRAILING_SPACE: Rule = Rule {
+    advice: "white space at the end of the line",
+    applies: |path| !has_extension(path, &["md", "diff", "stderr", "tsv"]),
+    breaks: Line(|line| line.ends_with([' ', '\t'])),
+};
 
-fn final_newline(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    if file.text.is_empty() || file.text.ends_with('\n') {
-        return Vec::new();
-    }
-    vec![(None, "end the file with a line feed")]
-}
+const FINAL_NEWLINE: Rule = Rule {
+    advice: "end the file with a line feed",
+    applies: |_| true,
+    breaks: Text(|text| !text.is_empty() && !text.ends_with('\n')),
+};
 
 /// Templates must end in `.tera`. The reason is that Cargo would skip a folder if there was a
 /// Cargo.toml in it, and that git would apply any .gitignore.
-fn template_suffix(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    if file.path.starts_with("templates/files/") && extension(file.path) != "tera" {
-        return vec![(None, "name the template `….tera`")];
-    }
-    Vec::new()
-}
+const TEMPLATE_SUFFIX: Rule = Rule {
+    advice: "name the template `….tera`",
+    applies: |path| path.starts_with("templates/files/") && !has_extension(path, &["tera"]),
+    breaks: Text(|_| true),
+};
 
 /// Code samples must not be ignored. If nobody compiles a sample, it will be outdated sooner or
 /// later. Use `no_run` instead for samples that can't run. CI would also think that there's a
 /// skipped test.
-fn compiled_samples(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    let is_documentation = ["md", "rs"].contains(&extension(file.path));
-    let is_ignored = |line: &str| {
+const COMPILED_SAMPLES: Rule = Rule {
+    advice: "let the sample be compiled: `no_run` instead of `ignore`",
+    applies: |path| has_extension(path, &["md", "rs"]),
+    breaks: Line(|line| {
         let text = line.trim_start().trim_start_matches(['/', '!', ' ']);
         let fence = text.strip_prefix("```").unwrap_or_default();
         fence.split(',').any(|word| word.trim() == "ignore")
-    };
-    lines(
-        file,
-        |line| is_documentation && is_ignored(line),
-        "let the sample be compiled: `no_run` instead of `ignore`",
-    )
-}
-
-/// Versions must not be repeated. To support a new minor version of Kubernetes, it should be enough
-/// to change `rbuilder_catalogue::versions`.
-fn stray_version(file: &File<'_>) -> Vec<(Option<usize>, &'static str)> {
-    let strays = versions::find_strays(file.path, file.text).into_iter();
-    strays
-        .map(|line| {
-            (
-                Some(line),
-                "take the version from `rbuilder_catalogue::versions`, or add a row to xtask/src/versions.yaml",
-            )
-        })
-        .collect()
-}
-
-fn lines(
-    file: &File<'_>,
-    is_wrong: impl Fn(&str) -> bool,
-    what: &'static str,
-) -> Vec<(Option<usize>, &'static str)> {
-    let numbered = file.text.lines().enumerate();
-    numbered
-        .filter(|(_, line)| is_wrong(line))
-        .map(|(index, _)| (Some(index + 1), what))
-        .collect()
-}
+    }),
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn complaints(rule: Rule, path: &str, text: &str) -> Vec<Option<usize>> {
-        rule(&File { path, text })
-            .into_iter()
-            .map(|(line, _)| line)
-            .collect()
-    }
-
     #[test]
     fn rules_report_violations() {
         let check = |rule: Rule, path: &str, text: &str, expected: &[Option<usize>]| {
-            assert_eq!(complaints(rule, path, text), expected, "{path}: {text:?}");
+            assert_eq!(
+                rule.violations(&File { path, text }),
+                expected,
+                "{path}: {text:?}"
+            );
         };
-        check(module_header, "cli/src/a.rs", "use b;\n", &[None]);
-        check(module_header, "cli/src/a.rs", "//! What it is for.\n", &[]);
-        check(module_header, "cli/src/a/tests.rs", "use super::*;\n", &[]);
-        check(module_header, "examples/x/src/a.rs", "use b;\n", &[]);
-        check(module_header, "testdata/x/src/a.rs", "use b;\n", &[]);
+        check(MODULE_HEADER, "cli/src/a.rs", "use b;\n", &[None]);
+        check(MODULE_HEADER, "cli/src/a.rs", "//! What it is for.\n", &[]);
+        check(MODULE_HEADER, "cli/src/a/tests.rs", "use super::*;\n", &[]);
+        check(MODULE_HEADER, "examples/x/src/a.rs", "use b;\n", &[]);
+        check(MODULE_HEADER, "testdata/x/src/a.rs", "use b;\n", &[]);
         check(
-            no_todo,
+            NO_TODO,
             "cli/src/a.rs",
             concat!("//! A.\n// TO", "DO: b\n"),
             &[Some(2)],
         );
-        check(no_todo, "docs/a.md", concat!("TO", "DO\n"), &[]);
-        check(no_trailing_space, "a.toml", "a = 1 \nb = 2\n", &[Some(1)]);
-        check(no_trailing_space, "a.md", "break  \n", &[]);
-        check(final_newline, "a.toml", "a = 1", &[None]);
-        check(final_newline, "a.toml", "", &[]);
-        check(template_suffix, "templates/files/init/Cargo.toml", "", &[None]);
-        check(template_suffix, "templates/files/init/Cargo.toml.tera", "", &[]);
+        check(NO_TODO, "docs/a.md", concat!("TO", "DO\n"), &[]);
+        check(NO_TRAILING_SPACE, "a.toml", "a = 1 \nb = 2\n", &[Some(1)]);
+        check(NO_TRAILING_SPACE, "a.md", "break  \n", &[]);
+        check(FINAL_NEWLINE, "a.toml", "a = 1", &[None]);
+        check(FINAL_NEWLINE, "a.toml", "", &[]);
+        check(TEMPLATE_SUFFIX, "templates/files/init/Cargo.toml", "", &[None]);
+        check(TEMPLATE_SUFFIX, "templates/files/init/Cargo.toml.tera", "", &[]);
         let ignored = "//! A.\n//! ```rust,ignore\n//! b();\n//! ```\n";
-        check(compiled_samples, "cli/src/a.rs", ignored, &[Some(2)]);
-        check(compiled_samples, "docs/a.md", "```ignore\nb()\n```\n", &[Some(1)]);
-        check(compiled_samples, "docs/a.md", "```rust,no_run\nb()\n```\n", &[]);
+        check(COMPILED_SAMPLES, "cli/src/a.rs", ignored, &[Some(2)]);
+        check(COMPILED_SAMPLES, "docs/a.md", "```ignore\nb()\n```\n", &[Some(1)]);
+        check(COMPILED_SAMPLES, "docs/a.md", "```rust,no_run\nb()\n```\n", &[]);
     }
 }

@@ -13,13 +13,11 @@ use xtask_base::page::Page;
 use xtask_base::repo;
 use xtask_base::sh::Cmd;
 
-/// The page with the commands and the edits for the project.
 const PAGE: &str = "docs/tutorial.md";
 
 /// This file contains the type, which we print and break.
 const TYPES: &str = "src/api/v1alpha1/memcached.rs";
 
-/// This file contains the controller, which we print.
 const CONTROLLER: &str = "src/controller/memcached.rs";
 
 /// The mistake that we make in the type. The first text is correct, and is replaced with the

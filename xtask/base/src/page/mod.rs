@@ -39,7 +39,6 @@ pub struct Step {
     pub action: Action,
 }
 
-/// What to do in the reader's folder.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     Run {
