@@ -19,6 +19,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use rbuilder_templates::{Command, TEMPLATES, Template, USED_NAMES};
 use serde::Deserialize;
 
+use crate::committed::list_folder;
 use crate::project::share_lockfile;
 use crate::run::capture;
 use crate::sh::Cmd;
@@ -226,13 +227,13 @@ const E2E_TEST: &str = "e2e.rs";
 /// test takes as long as linking the library.
 fn join_tests(folder: &Path) -> Result<()> {
     let (tests, joined) = (folder.join("tests"), folder.join("tests/all"));
-    let mut entries: Vec<_> = fs_err::read_dir(&tests)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(|entry| entry.file_name());
+    let mut entries = list_folder(&tests)?;
+    entries.retain(|path| !path.ends_with(E2E_TEST));
     fs_err::create_dir(&joined)?;
     let mut modules = String::new();
-    for entry in entries.iter().filter(|entry| entry.file_name() != E2E_TEST) {
-        let name = entry.file_name();
-        fs_err::rename(entry.path(), joined.join(&name))?;
+    for path in entries {
+        let name = path.file_name().unwrap_or_default();
+        fs_err::rename(&path, joined.join(name))?;
         modules += &format!("mod {};\n", name.to_string_lossy().trim_end_matches(".rs"));
     }
     fs_err::write(joined.join("main.rs"), modules)?;

@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use rbuilder_catalogue::write::{Node, Types};
 use rbuilder_schema::{FORMATS, Form, Key, Schema, is_known};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::go::{self, Comment, Comments};
+use crate::committed::list_folder;
 
 pub(crate) struct Found {
     /// The types by their path (which doesn't include the crate's name).
@@ -19,12 +20,10 @@ pub(crate) struct Found {
 
 pub(crate) fn read_documents(folder: &Path, comments: &Comments) -> Result<Found> {
     let mut definitions: BTreeMap<String, Value> = BTreeMap::new();
-    for entry in fs_err::read_dir(folder)? {
-        let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
-        let Some(schemas) = document["components"]["schemas"].as_object() else {
-            continue;
-        };
-        for (name, schema) in schemas {
+    for path in list_folder(folder)? {
+        let document: Value = serde_json::from_slice(&fs_err::read(path)?)?;
+        let schemas = document["components"]["schemas"].as_object();
+        for (name, schema) in schemas.into_iter().flatten() {
             let mut schema = schema.clone();
             // We ignore the kinds, since each group has a document with a different list of them.
             // Everything else must be the same.
@@ -67,18 +66,13 @@ fn definition(name: &str, schema: &Value, comments: &Comments, notes: &mut Vec<S
     }
     for (field, property) in &mut node.properties {
         let nothing = Comment::default();
-        let comment = match comments.of_field(&package, type_name, field) {
-            Some(comment) => {
-                if !describe(property, comment) {
-                    notes.push(format!("`{name}.{field}` is described otherwise in Go"));
-                }
-                comment
-            }
-            None => {
-                notes.push(format!("`{name}.{field}` is not found in Go"));
-                &nothing
-            }
-        };
+        let found = comments.of_field(&package, type_name, field);
+        match found.map(|comment| describe(property, comment)) {
+            Some(true) => {}
+            Some(false) => notes.push(format!("`{name}.{field}` is described otherwise in Go")),
+            None => notes.push(format!("`{name}.{field}` is not found in Go")),
+        }
+        let comment = found.unwrap_or(&nothing);
         if let Some(comment) = comments.of_items(&package, type_name, field) {
             let members = property.items.iter_mut().chain(&mut property.values);
             members.for_each(|member| describe_member(member, comment));
@@ -126,36 +120,31 @@ fn choose_default(node: &mut Node, comment: &Comment) -> Result<()> {
 }
 
 fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(value) => !value,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
-    }
+    let zeros = [
+        Value::Null,
+        json!(false),
+        json!(0),
+        json!(0.0),
+        json!(""),
+        json!([]),
+        json!({}),
+    ];
+    zeros.contains(value)
 }
 
 /// Adds constraints from the markers of controller-gen.
 fn restrict(own: &mut Schema, comment: &Comment) -> Result<()> {
     for (name, value) in comment.below("kubebuilder:validation:") {
         let value = value.trim_matches('`');
-        match name {
+        match Key::of_go(name).map(|key| key.form) {
             // These are in the documents already.
-            "Required" | "Optional" | "Type" | "Format" => {}
-            _ => restrict_by(name, value, own)?,
+            _ if ["Required", "Optional", "Type", "Format"].contains(&name) => {}
+            Some(Form::Count(count)) => *count.get_mut(own) = Some(value.parse()?),
+            Some(Form::Number(number)) => *number.get_mut(own) = Some(value.parse()?),
+            Some(Form::Text(text)) => *text.get_mut(own) = Some(value.into()),
+            Some(Form::Values(values)) => *values.get_mut(own) = value.split(';').map(Value::from).collect(),
+            _ => bail!("`{name}` is a marker that this task does not know"),
         }
-    }
-    Ok(())
-}
-
-fn restrict_by(name: &str, value: &str, own: &mut Schema) -> Result<()> {
-    match Key::of_go(name).map(|key| key.form) {
-        Some(Form::Count(count)) => *count.get_mut(own) = Some(value.parse()?),
-        Some(Form::Number(number)) => *number.get_mut(own) = Some(value.parse()?),
-        Some(Form::Text(text)) => *text.get_mut(own) = Some(value.into()),
-        Some(Form::Values(values)) => *values.get_mut(own) = value.split(';').map(Value::from).collect(),
-        _ => bail!("`{name}` is a marker that this task does not know"),
     }
     Ok(())
 }

@@ -6,9 +6,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::openapi::rust_path;
+use crate::committed::list_folder;
+use crate::value::{items, text};
 
 /// A resource. This is the union of all minor versions.
 #[derive(Default)]
@@ -33,51 +36,55 @@ const STATUS_VERBS: &str = "get,patch,update";
 /// Adds all resources of a minor version. If a resource has been added before, this overrides it.
 pub(crate) fn add_resources(api: &Path, resources: &mut Resources) -> Result<()> {
     let modules = kind_modules(&api.join("openapi-spec/v3"))?;
-    for entry in fs_err::read_dir(api.join("discovery"))? {
-        let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
+    for path in list_folder(&api.join("discovery"))? {
+        let document: Value = serde_json::from_slice(&fs_err::read(path)?)?;
         if document["kind"] != "APIResourceList" {
             continue;
         }
-        let served = text(&document["groupVersion"])?;
+        let served = text(&document, "/groupVersion");
         let (group, version) = served.split_once('/').unwrap_or(("", served));
-        for listed in document["resources"].as_array().context("a list of resources")? {
-            add_resource(group, version, listed, &modules, resources)
-                .with_context(|| format!("{served}: {listed}"))?;
+        for listed in items(&document, "/resources") {
+            let listed: Listed = serde_json::from_value(listed.clone())?;
+            add_resource((group, version), listed, &modules, resources).context(served.to_owned())?;
         }
     }
     Ok(())
 }
 
+/// An entry of a discovery document.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    kind: String,
+    namespaced: bool,
+    #[serde(default)]
+    verbs: BTreeSet<String>,
+    #[serde(default)]
+    short_names: BTreeSet<String>,
+}
+
 fn add_resource(
-    group: &str,
-    version: &str,
-    listed: &Value,
+    (group, version): (&str, &str),
+    listed: Listed,
     modules: &KindModules,
     resources: &mut Resources,
 ) -> Result<()> {
-    let name = text(&listed["name"])?;
-    let (plural, subresource) = match name.split_once('/') {
-        Some((plural, subresource)) => (plural, Some(subresource)),
-        None => (name, None),
-    };
+    let (plural, subresource) = listed.name.split_once('/').unwrap_or((&listed.name, ""));
     let resource = resources
         .entry((group.to_owned(), plural.to_owned()))
         .or_default();
-    let verbs = texts(&listed["verbs"]);
-    match subresource {
-        Some(subresource) => {
-            resource.subresources.insert(subresource.to_owned(), verbs);
-        }
-        None => {
-            let kind = text(&listed["kind"])?;
-            let module = modules.get(&(group.to_owned(), version.to_owned(), kind.to_owned()));
-            resource.module = module.context("no document defines the kind")?.clone();
-            resource.kind = kind.to_owned();
-            resource.is_namespaced = listed["namespaced"].as_bool().context("a scope")?;
-            resource.short_names.extend(texts(&listed["shortNames"]));
-            resource.verbs = verbs;
-        }
+    if !subresource.is_empty() {
+        resource.subresources.insert(subresource.to_owned(), listed.verbs);
+        return Ok(());
     }
+    let module = modules.get(&(group.to_owned(), version.to_owned(), listed.kind.clone()));
+    let module = module.with_context(|| format!("no document defines the kind {}", listed.kind))?;
+    resource.module.clone_from(module);
+    resource.kind = listed.kind;
+    resource.is_namespaced = listed.namespaced;
+    resource.short_names.extend(listed.short_names);
+    resource.verbs = listed.verbs;
     Ok(())
 }
 
@@ -86,26 +93,18 @@ type KindModules = BTreeMap<(String, String, String), String>;
 
 fn kind_modules(documents: &Path) -> Result<KindModules> {
     let mut modules = KindModules::new();
-    for entry in fs_err::read_dir(documents)? {
-        let document: Value = serde_json::from_slice(&fs_err::read(entry?.path())?)?;
+    for path in list_folder(documents)? {
+        let document: Value = serde_json::from_slice(&fs_err::read(path)?)?;
         let schemas = document["components"]["schemas"].as_object();
         for (name, schema) in schemas.into_iter().flatten() {
-            for meant in schema["x-kubernetes-group-version-kind"]
-                .as_array()
-                .into_iter()
-                .flatten()
-            {
-                let (version, kind) = (text(&meant["version"])?, text(&meant["kind"])?);
-                let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
+            let path = rust_path(name).with_context(|| format!("`{name}` is not Kubernetes'"))?;
+            for meant in items(schema, "/x-kubernetes-group-version-kind") {
+                let [group, version, kind] =
+                    ["/group", "/version", "/kind"].map(|pointer| text(meant, pointer).to_owned());
                 // Some kinds (e.g. `DeleteOptions`) are listed for every group, but the module
                 // doesn't belong to a group.
                 if let Some(module) = path.strip_suffix(&format!("::{version}::{kind}")) {
-                    let key = (
-                        text(&meant["group"])?.to_owned(),
-                        version.to_owned(),
-                        kind.to_owned(),
-                    );
-                    modules.insert(key, module.to_owned());
+                    modules.insert((group, version, kind), module.to_owned());
                 }
             }
         }
@@ -150,17 +149,6 @@ fn print_subresource((name, verbs): (&String, &BTreeSet<String>)) -> String {
 
 fn join_verbs(verbs: &BTreeSet<String>) -> String {
     verbs.iter().map(String::as_str).collect::<Vec<_>>().join(",")
-}
-
-fn text(value: &Value) -> Result<&str> {
-    value
-        .as_str()
-        .with_context(|| format!("expected a string, found {value}"))
-}
-
-fn texts(value: &Value) -> BTreeSet<String> {
-    let items = value.as_array().into_iter().flatten();
-    items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 const INTRODUCTION: &str = include_str!("table.rs.in");

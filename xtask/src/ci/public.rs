@@ -1,12 +1,13 @@
 //! Checks everything that is visible to users, e.g. our packages, their features, the minimum
 //! version of Rust, and the public API.
 
-use anyhow::{Context as _, Result, bail, ensure};
-use serde_json::Value;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
 
 use super::Context;
 use crate::packages::{name_of, published_packages, read_metadata};
 use crate::sh::Cmd;
+use crate::value::{items, text};
 use crate::{repo, tools};
 
 const FILES: [&str; 3] = ["Cargo.toml", "LICENSE", "README.md"];
@@ -29,24 +30,20 @@ pub(super) fn check_packages(context: &Context<'_>) -> Result<()> {
     let mut lacks = Vec::new();
     for package in published_packages()? {
         let name = name_of(&package)?;
-        let is_empty = |key: &&&str| match &package[**key] {
-            Value::Array(values) => values.is_empty(),
-            value => value.as_str().is_none_or(str::is_empty),
-        };
-        let keys = METADATA.iter().filter(is_empty);
-        lacks.extend(keys.map(|key| format!("{name} has no `{key}` in its Cargo.toml")));
-        let list = context
-            .command("cargo package --quiet --list --allow-dirty --package")
-            .arg(name)
-            .read()?;
-        let files = FILES
-            .iter()
-            .filter(|file| !list.lines().any(|line| line == **file));
-        lacks.extend(files.map(|file| format!("{name} is packaged without {file}")));
+        for key in METADATA {
+            if [Value::Null, json!(""), json!([])].contains(&package[key]) {
+                lacks.push(format!("{name} has no `{key}` in its Cargo.toml"));
+            }
+        }
+        let list = context.command("cargo package --quiet --list --allow-dirty --package");
+        let list = list.arg(name).read()?;
+        for file in FILES {
+            if !list.lines().any(|line| line == file) {
+                lacks.push(format!("{name} is packaged without {file}"));
+            }
+        }
     }
-    if !lacks.is_empty() {
-        bail!("{}", lacks.join("\n"));
-    }
+    ensure!(lacks.is_empty(), "{}", lacks.join("\n"));
     context.say("each package has its metadata, its licence and a README");
     Ok(())
 }
@@ -91,17 +88,14 @@ pub(super) fn check_features(context: &Context<'_>) -> Result<()> {
 /// that version of Rust, also checks that everything compiles with it.
 pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
     let metadata = read_metadata(&["--locked"])?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo lists no packages")?;
-    let ours = packages
-        .iter()
-        .find(|package| package["name"] == "rbuilder-runtime")
-        .and_then(|package| package["rust_version"].as_str())
-        .context("the library names no Rust version")?;
-    let newer: Vec<_> = packages
-        .iter()
-        .filter_map(|package| Some((package["name"].as_str()?, package["rust_version"].as_str()?)))
+    let mut packages = items(&metadata, "/packages");
+    let versions = packages
+        .clone()
+        .map(|package| (text(package, "/name"), text(package, "/rust_version")));
+    let ours = packages.find(|package| package["name"] == "rbuilder-runtime");
+    let ours = ours.and_then(|package| package["rust_version"].as_str());
+    let ours = ours.context("the library names no Rust version")?;
+    let newer: Vec<_> = versions
         .filter(|(_, version)| version_numbers(version) > version_numbers(ours))
         .map(|(name, version)| format!("{name} needs Rust {version}"))
         .collect();
@@ -134,13 +128,8 @@ pub(super) fn check_minimum_rust(context: &Context<'_>) -> Result<()> {
 /// Splits a version into its numbers, which can be compared. If there are less than three, the
 /// others are 0.
 fn version_numbers(version: &str) -> [u64; 3] {
-    let mut parts = version.split('.');
-    std::array::from_fn(|_| {
-        parts
-            .next()
-            .and_then(|part| part.parse().ok())
-            .unwrap_or_default()
-    })
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or_default());
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
 pub(super) fn check_public_api(context: &Context<'_>) -> Result<()> {

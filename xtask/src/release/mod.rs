@@ -236,33 +236,17 @@ mod tests {
 
     #[test]
     fn packages_must_require_own_version() {
-        let check = |dependency: Value, expected: bool| {
+        let check = |name: &str, req: &str, kind: Value, is_local: bool, expected: bool| {
+            let path = is_local.then_some("/x");
+            let dependency = json!({ "name": name, "req": req, "kind": kind, "path": path });
             let result = check_requirement("rbuilder-cli", &dependency, &["rbuilder-cel"], "0.2.0");
             assert_eq!(result.is_ok(), expected, "{dependency}");
         };
-        check(
-            json!({ "name": "rbuilder-cel", "req": "^0.2.0", "kind": null, "path": "/x" }),
-            true,
-        );
-        check(
-            json!({ "name": "rbuilder-cel", "req": "^0.1.0", "kind": null, "path": "/x" }),
-            false,
-        );
-        check(
-            json!({ "name": "rbuilder-cel", "req": "*", "kind": "dev", "path": "/x" }),
-            true,
-        );
-        check(
-            json!({ "name": "rbuilder-cel", "req": "*", "kind": null, "path": "/x" }),
-            false,
-        );
-        check(
-            json!({ "name": "xtask", "req": "*", "kind": null, "path": "/x" }),
-            false,
-        );
-        check(
-            json!({ "name": "serde", "req": "^1", "kind": null, "path": null }),
-            true,
-        );
+        check("rbuilder-cel", "^0.2.0", Value::Null, true, true);
+        check("rbuilder-cel", "^0.1.0", Value::Null, true, false);
+        check("rbuilder-cel", "*", json!("dev"), true, true);
+        check("rbuilder-cel", "*", Value::Null, true, false);
+        check("xtask", "*", Value::Null, true, false);
+        check("serde", "^1", Value::Null, false, true);
     }
 }

@@ -92,15 +92,14 @@ fn check_target(
     (!is_known).then(|| format!("`{path}` has no heading for `#{anchor}`"))
 }
 
+/// Resolves a link. It is relative to the page.
 fn join(page: &str, link: &str) -> String {
-    let mut parts: Vec<&str> = page.split('/').collect();
-    parts.pop();
-    for part in link.split('/') {
+    let (folder, _) = page.rsplit_once('/').unwrap_or_default();
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(link.split('/')) {
         match part {
             "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
+            ".." => drop(parts.pop()),
             _ => parts.push(part),
         }
     }
@@ -182,21 +181,17 @@ mod tests {
     fn check(page: &str, expected: &[&str]) {
         let other = "# Other\n\n## `init --bin`, and more\n\n## Twice\n\n## Twice\n";
         let files = [
-            File {
-                path: "docs/page.md",
-                text: page,
-            },
-            File {
-                path: "docs/other.md",
-                text: other,
-            },
-            File {
-                path: "cli/src/main.rs",
-                text: "",
-            },
+            ("docs/page.md", page),
+            ("docs/other.md", other),
+            ("cli/src/main.rs", ""),
         ];
+        check_files(&files, expected);
+    }
+
+    fn check_files(files: &[(&str, &str)], expected: &[&str]) {
+        let files: Vec<_> = files.iter().map(|&(path, text)| File { path, text }).collect();
         let paths = files.iter().map(|file| file.path).collect();
-        assert_eq!(check_links(&paths, &files), expected, "{page}");
+        assert_eq!(check_links(&paths, &files), expected, "{}", files[0].text);
     }
 
     #[test]
@@ -224,24 +219,11 @@ mod tests {
     #[test]
     fn reports_unlisted_pages() {
         let files = [
-            File {
-                path: "docs/README.md",
-                text: "[a](page.md)",
-            },
-            File {
-                path: "docs/SUMMARY.md",
-                text: "",
-            },
-            File {
-                path: "docs/page.md",
-                text: "",
-            },
+            ("docs/README.md", "[a](page.md)"),
+            ("docs/SUMMARY.md", ""),
+            ("docs/page.md", ""),
         ];
-        let paths = files.iter().map(|file| file.path).collect();
-        assert_eq!(
-            check_links(&paths, &files),
-            ["docs/SUMMARY.md: expected a link to docs/page.md"]
-        );
+        check_files(&files, &["docs/SUMMARY.md: expected a link to docs/page.md"]);
     }
 
     #[test]
