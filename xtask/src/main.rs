@@ -5,6 +5,11 @@
 //! that this crate can be compiled quickly. If the results of a task are committed, it has a flag
 //! `--check`, with which it doesn't change any file but fails if the committed results are
 //! outdated.
+//!
+//! Before you write a new task, look at the helpers. `project` scaffolds and edits projects, `run`
+//! captures output and waits, `committed` compares with the repository and lists files, `value`
+//! reads JSON and YAML, `tools` and `assets` install programs. Tables, templates and journeys are
+//! files beside the code: journeys are scripts that can use the functions of journey.sh.
 
 mod advice;
 mod assets;

@@ -151,7 +151,7 @@ const MODULE_HEADER: Rule = Rule {
 const NO_TODO: Rule = Rule {
     advice: "do it, or open an issue",
     applies: |path| {
-        let is_source = has_extension(path, &["rs", "toml", "sh", "yml"]);
+        let is_source = has_extension(path, &["rs", "toml", "sh", "yml", "yaml", "go"]);
         is_source && !is_project(path) && !path.starts_with("templates/files/")
     },
     breaks: Line(|line| {
