@@ -19,6 +19,7 @@ pub(crate) fn capture(command: Cmd) -> Result<(Result<()>, String)> {
     Ok((result, String::from_utf8_lossy(&text).into_owned()))
 }
 
+/// Command line for [`run_script`]. The script is in a variable so that errors do not repeat it.
 pub(crate) const BASH: &str = "bash -c 'eval \"$SCRIPT\"'";
 
 /// Runs a script, which can use the functions of journey.sh. The last one of the folders in

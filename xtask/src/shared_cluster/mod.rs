@@ -40,6 +40,7 @@ const COMMANDS: &[&str] = &[
 ];
 const GROUP: &str = "cache.example.com";
 
+/// Names used in a deployment. walk.sh uses the same ones.
 struct Deployment {
     /// Release name. For kustomize, it is the prefix without the dash.
     prefix: &'static str,
