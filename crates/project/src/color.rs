@@ -1,6 +1,6 @@
 //! Escape sequences for terminal colors.
 
-/// How long the color sequence at the start of a text is, if there is one.
+/// Returns the length of the color sequence that `text` starts with, if any.
 pub fn color_sequence(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;

@@ -1,6 +1,6 @@
 //! Finds conflict markers.
 
-/// Finds the first line with a conflict marker, counted from 1. Such a marker comes from
+/// Returns the first line with a conflict marker, counted from 1. The marker may come from
 /// [`merge_scaffold`](crate::edit::merge::merge_scaffold) or from git.
 pub fn find_conflict(text: &str) -> Option<usize> {
     const ALL_MARKERS: [&str; 3] = ["<<<<<<< ", "||||||| ", ">>>>>>> "];

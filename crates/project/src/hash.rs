@@ -1,9 +1,9 @@
-//! Hashes for short names and for change detection. They are not cryptographic.
+//! Hashes for short names and for change detection. They aren't cryptographic.
 //!
-//! For change detection we use crc32fast. It uses hardware instructions, whereas this crate's code
-//! is not optimized in release builds. Hashes in names and in records must never change.
+//! Change detection uses crc32fast, which has hardware acceleration; this crate isn't optimized in
+//! release builds. Hashes that end up in names and records must never change.
 
-/// The 32-bit FNV-1a hash as eight hexadecimal digits.
+/// Returns the 32-bit FNV-1a hash as eight hexadecimal digits.
 pub fn fnv1a_32(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
@@ -11,7 +11,7 @@ pub fn fnv1a_32(bytes: &[u8]) -> String {
     format!("{hash:08x}")
 }
 
-/// The 64-bit FNV-1a hash as sixteen hexadecimal digits.
+/// Returns the 64-bit FNV-1a hash as sixteen hexadecimal digits.
 pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -19,8 +19,7 @@ pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// A checksum by which we notice that content has changed since it was read. A change to any single
-/// byte changes it.
+/// Checksum for detecting changed content. A change of any single byte changes the checksum.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }

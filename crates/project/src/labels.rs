@@ -1,7 +1,7 @@
 //! Labels shared by scaffolds, charts and bundles.
 
-/// Label of a namespace that contains its name.
+/// Namespace label whose value is the name of the namespace. Set by Kubernetes.
 pub const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Label that contains the operator's name, set in the scaffold and the chart.
+/// Label with the operator's name, set in the scaffold and the chart.
 pub const NAME_LABEL: &str = "app.kubernetes.io/name";

@@ -1,10 +1,9 @@
 //! Operator projects on disk.
 //!
-//! A command reads a project through a [`tree::Tree`], collects its changes in a [`plan::Plan`] and
-//! then shows, compares or applies the plan. Only [`plan::apply`] writes and only [`tree`] reads,
-//! both through directories that they keep open. The contents of files come from two places:
-//! [`render`] creates a scaffold from PROJECT alone, and [`edit`] changes only the necessary lines
-//! in files that users own.
+//! A command reads a project through a [`tree::Tree`], collects its changes in a [`plan::Plan`],
+//! and then shows, compares or applies the plan. Only [`plan::apply`] writes and only [`tree`]
+//! reads; both keep directories open. File contents come from two modules: [`render`] creates a
+//! scaffold from PROJECT alone, and [`edit`] makes minimal changes to files that users own.
 //!
 //! The crate knows nothing about flags or the command's messages. Modules only depend on modules
 //! above them in this list:

@@ -1,22 +1,21 @@
 //! Line endings of project files.
 //!
-//! Git for Windows checks out files with `\r\n` unless configured otherwise, and converts them back
-//! on commit. So if two texts only differ in their line endings, we treat them as the same text: it
-//! is up to date and unchanged. When we rewrite a file, it keeps its line endings, because
-//! otherwise git would show every line as changed.
+//! By default, Git for Windows checks out files with `\r\n` and converts them back on commit. So
+//! texts that only differ in their line endings count as the same text: up to date and unchanged.
+//! Rewritten files keep their line endings; otherwise git would show every line as changed.
 //!
 //! Plans, merges and the hashes of scaffolded files all depend on this. Compare file contents with
 //! [`is_same_text`] instead of `==`.
 
 use std::borrow::Cow;
 
-/// Whether two texts are equal apart from their line endings.
+/// Whether two texts are equal up to line endings.
 pub fn is_same_text(one: &str, other: &str) -> bool {
     one == other || unify(one) == unify(other)
 }
 
-/// Converts `\r\n` to `\n` if all lines end with `\r\n`. If a text mixes line endings, somebody
-/// edited it by hand, because git never creates such files.
+/// Converts `\r\n` to `\n` if all lines end with `\r\n`. Mixed line endings are left alone: git
+/// never creates them, so the file was edited by hand.
 pub fn unify(text: &str) -> Cow<'_, str> {
     match is_windows(text) {
         true => text.replace("\r\n", "\n").into(),

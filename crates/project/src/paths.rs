@@ -1,6 +1,6 @@
-//! Paths with `/` as separator, as all paths in a project are written.
+//! Paths with `/` as separator, as used throughout a project.
 
-/// The directory of a file, or nothing for a file at the top.
+/// Returns the parent directory of `path`, which is empty at the top level.
 pub fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

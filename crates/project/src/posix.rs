@@ -1,11 +1,11 @@
-//! Quoting for POSIX shells, in commands that are printed for copying and pasting.
+//! Quoting for POSIX shells, for commands to copy and paste.
 
-/// Quotes a text as a single word.
+/// Quotes `text` as a single word.
 pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Writes a word for a shell. It is only quoted if it has to be.
+/// Quotes a word only if necessary.
 pub fn quote_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:\\+@,".contains(letter);
     match word.chars().all(is_plain) {

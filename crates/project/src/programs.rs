@@ -1,13 +1,13 @@
-//! Finds and queries other programs. The build script also compiles this module, so it has no
-//! dependencies in this crate.
+//! Finds and queries other programs. The build script also compiles this module, so it depends on
+//! nothing else in this crate.
 //!
-//! A repository must not choose which program a command runs. So we ignore relative directories in
-//! `PATH`, and run programs outside the project, where they don't find its configuration. For
+//! A repository must not choose which program a command runs. So relative directories in `PATH` are
+//! ignored, and programs run outside the project, where they don't find its configuration. For
 //! example, rustup obeys the `rust-toolchain.toml` in the current directory, and Cargo reads
-//! `.cargo/config.toml`, which may be a pipe. Queries have a time limit.
+//! `.cargo/config.toml`, which may be a pipe. Queries have a timeout.
 //!
 //! Only commands whose purpose is to build or deploy the project run programs in it, i.e. `run`,
-//! `dev`, `install`, `deploy` and their inverses.
+//! `dev`, `install`, `deploy` and their counterparts.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Time limit for a program's response.
+/// Timeout for a query.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// Maximum length in bytes of each output stream of [`ask`]. Longer output is truncated.
+/// Maximum size in bytes of each output stream of [`ask`]. Longer output is truncated.
 pub const LONGEST: u64 = 1 << 20;
 
-/// Interval at which we check whether a program has exited.
+/// Polling interval for a program's exit.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The output of a program.
@@ -36,27 +36,27 @@ pub struct Answer {
     pub err: Vec<u8>,
 }
 
-/// Finds a program in the directories of `PATH`. Relative directories are ignored, because a
-/// repository must not provide the program.
+/// Finds a program in `PATH`. Relative directories are ignored: a repository must not provide the
+/// program.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).find_map(|folder| program_in(&folder, name))
 }
 
-/// Finds a program in a directory, which must not be relative.
+/// Finds a program in a directory. Relative directories are ignored.
 pub fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     (folder.is_absolute() && program.is_file()).then_some(program)
 }
 
-/// A directory outside of any project, in which we can run a program.
+/// Returns a directory outside of any project to run a program in.
 #[allow(dead_code)] // the build script only asks about its own checkout
 pub fn neutral_folder(program: &Path) -> &Path {
     program.ancestors().last().unwrap_or(program)
 }
 
-/// Prepares a call of git that ignores the variables set by hooks and other tools, starts no file
-/// system monitor, takes no locks and never prompts.
+/// Prepares a call of git that ignores environment variables set by hooks and other tools, starts
+/// no fsmonitor, takes no locks and never prompts.
 pub fn git_command(git: &Path) -> Command {
     let mut command = Command::new(git);
     command.args(["-c", "core.fsmonitor=false"]);
@@ -81,13 +81,13 @@ pub fn git_command(git: &Path) -> Command {
 /// Runs a program without input and returns its output.
 ///
 /// # Errors
-/// Fails if the program cannot be started. If the program does not exit within the limit, it is
-/// killed and the error is [`ErrorKind::TimedOut`].
+/// Fails if the program cannot be started. A program that exceeds the time limit is killed, and the
+/// error is [`ErrorKind::TimedOut`].
 pub fn ask(command: &mut Command, limit: Duration) -> Result<Answer> {
     ask_for(command, limit, LONGEST)
 }
 
-/// Same as [`ask`], with a different maximum length for each output stream, in bytes.
+/// Like [`ask`], with a custom limit in bytes for each output stream.
 ///
 /// # Errors
 /// Same as [`ask`].
@@ -124,16 +124,16 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus> {
 
 fn read(pipe: Option<impl Read + Send + 'static>, longest: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
-    // We can't read the pipes one after the other, because the other one may fill up first. A
-    // background process may also keep this one open.
+    // Reading the pipes sequentially would deadlock once the other one is full. A background
+    // process may also keep this one open.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // On error, keep everything read so far.
+            // Keep whatever was read before an error.
             let _ = pipe.by_ref().take(longest).read_to_end(&mut bytes);
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
-        // Nobody receives the result after the deadline.
+        // The receiver is gone after the deadline.
         let _ = sender.send(bytes);
     });
     receiver

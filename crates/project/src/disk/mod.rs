@@ -1,10 +1,10 @@
 //! Directories that stay open, so that a name in them refers to the same file throughout a command.
 //!
-//! The system resolves a path on each call, and between two calls a directory can be replaced by a
-//! link to another place. This module instead walks a path within the project one name at a time,
-//! starting at an open directory, and accepts no links. Files are read, created, renamed and
-//! removed by name in the last directory of the walk. [`crate::tree`] reads through this module and
-//! [`crate::plan::apply`] writes through it.
+//! The system resolves a path anew on each call, and between two calls a directory can be replaced
+//! with a symlink. Instead, this module walks a path one component at a time, starting at an open
+//! directory, and rejects symlinks. Files are read, created, renamed and removed by name in the
+//! last directory of the walk. [`crate::tree`] reads through this module and [`crate::plan::apply`]
+//! writes through it.
 
 #![allow(clippy::disallowed_methods)] // the modules that read and write use this module
 
@@ -49,7 +49,7 @@ pub(crate) struct Status {
     pub(crate) links: u64,
     pub(crate) owner: u32,
     pub(crate) mode: u32,
-    /// Time of the last change of content or status, in nanoseconds since 1970.
+    /// Time of the last change to content or status (ctime), in nanoseconds since the epoch.
     pub(crate) changed: i128,
 }
 
@@ -60,8 +60,9 @@ impl Status {
 }
 
 impl Folder {
-    /// Walks to the parent directory of a path, and also returns the last name of the path. Returns
-    /// `None` if a parent directory doesn't exist, and fails if one is a link or not a directory.
+    /// Walks to the parent directory of `path`. Returns it with the last component of the path, or
+    /// `None` if a parent directory doesn't exist. Fails if a parent is a symlink or not a
+    /// directory.
     pub(crate) fn reach<'a>(&self, path: &'a str) -> Result<Option<(Folder, &'a str)>> {
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let mut folder = self.clone();
@@ -77,8 +78,8 @@ impl Folder {
         Ok(Some((folder, name)))
     }
 
-    /// Reads a file in this directory, or returns `None` if it doesn't exist. Error messages call
-    /// the file `shown`.
+    /// Reads a file in this directory, or returns `None` if it doesn't exist. `shown` is the path
+    /// for error messages.
     ///
     /// # Errors
     /// Fails if the file is not regular or is larger than `limit` bytes.
@@ -103,15 +104,15 @@ impl Folder {
     }
 }
 
-/// Reads an open file. Returns `None` if it is larger than `limit` bytes. Also refuses anything
-/// that isn't a regular file, because reading it might never end.
+/// Reads an open file, or returns `None` if it is larger than `limit` bytes. Rejects anything but a
+/// regular file, since reading e.g. a pipe might never finish.
 pub(crate) fn read_bounded(file: File, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let status = status_of(&file)?;
     if status.sort != Sort::File || status.length > limit {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(status.length).unwrap_or(0) + 1);
-    // A file can grow while it is read, and files in /proc report length 0.
+    // The length isn't reliable: a file can grow while we read it, and files in /proc report 0.
     file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
 }
@@ -128,8 +129,8 @@ pub(crate) fn cannot_message(verb: &str, shown: &str) -> String {
     format!("cannot {verb} {shown}")
 }
 
-/// Says why a path cannot be walked: often the name is a link or a file, which is clearer than what
-/// the system reports.
+/// Explains why a path cannot be walked. The OS error is unclear if a component is a symlink or a
+/// file.
 fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow::Error {
     match folder.look(name) {
         Ok(Some(status)) if status.sort == Sort::Link => anyhow::anyhow!(is_link(shown)),
@@ -143,7 +144,7 @@ fn blocked(folder: &Folder, name: &str, shown: &str, error: io::Error) -> anyhow
 pub(crate) fn check_length(path: &str) -> Result<()> {
     match path.split('/').find(|part| part.len() > LONGEST_NAME) {
         None => Ok(()),
-        // The error of the system would not say which name is meant.
+        // The OS error wouldn't say which component is too long.
         Some(part) => {
             let start: String = part.chars().take(40).collect();
             bail!(

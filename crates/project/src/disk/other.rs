@@ -1,5 +1,5 @@
-//! Directories by path, for systems without `openat`. Checks each name before it is used, which
-//! leaves a short window in which the name can be replaced.
+//! Directories by path, for platforms without `openat`. Each component is checked before use, which
+//! leaves a short window in which it can be replaced.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,7 +13,7 @@ use super::{Sort, Status};
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Opens a directory by path. Follows links, because the user chose the path.
+    /// Opens a directory by path. Symlinks are followed, because the user chose the path.
     pub(crate) fn open(path: &Path) -> io::Result<Folder> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
@@ -24,7 +24,7 @@ impl Folder {
     }
 
     pub(crate) fn folder(&self, name: &str) -> io::Result<Folder> {
-        // Windows does not support `..` in a resolved path.
+        // Windows doesn't support `..` in a canonical path.
         if name == ".." {
             return self.above();
         }
@@ -99,7 +99,7 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Does nothing, since these systems have no call to sync a directory.
+    /// No-op: there is no call to sync a directory here.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
@@ -119,19 +119,19 @@ pub(crate) fn status_of(file: &File) -> io::Result<Status> {
     Ok(status(&file.metadata()?))
 }
 
-/// Sets only the read-only flag, because there are no other permission bits here.
+/// Only sets the read-only flag; there are no other permission bits here.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     let mut permissions = file.metadata()?.permissions();
     permissions.set_readonly(mode & 0o200 == 0);
     file.set_permissions(permissions)
 }
 
-/// Always 0, because these systems do not distinguish users.
+/// Always 0, since there are no user IDs here.
 pub(crate) fn effective_user() -> u32 {
     0
 }
 
-/// Always `None`, so that the caller checks each part of the path for links.
+/// Always `None`, so that the caller checks each component for symlinks.
 pub(crate) fn open_without_links(_: &Folder, _: &Path) -> Option<io::Result<File>> {
     None
 }
@@ -145,7 +145,7 @@ fn status(found: &Metadata) -> Status {
     Status {
         sort: sort(found.file_type()),
         length: found.len(),
-        // std only provides the following on Unix.
+        // std only exposes these fields on Unix.
         inode: 0,
         device: 0,
         links: 1,

@@ -1,4 +1,4 @@
-//! Directories held open, used through `openat` and related calls.
+//! Open directories, accessed through `openat` and related calls.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::{Sort, Status};
 
-/// We don't follow links, don't block on pipes, and don't leak the descriptor to child processes.
+/// Never follow symlinks, block on pipes, or leak the descriptor to child processes.
 const CAREFUL: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
@@ -28,9 +28,9 @@ const CAREFUL: OFlags = OFlags::NOFOLLOW
 pub struct Folder(Arc<OwnedFd>);
 
 impl Folder {
-    /// Opens a directory by path. Follows links, because the user chose the path.
+    /// Opens a directory by path. Symlinks are followed, because the user chose the path.
     pub fn open(path: &Path) -> io::Result<Folder> {
-        // `openat` rejects an empty path, but to us it means the current directory.
+        // `openat` rejects an empty path; treat it as the current directory.
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -93,7 +93,7 @@ impl Folder {
         {
             use rustix::fs::{RenameFlags, renameat_with};
             match renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
-                // Not all file systems and kernels support this flag, so fall back to a check.
+                // Not all file systems and kernels support this flag. Fall back to checking first.
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
                 done => return Ok(done?),
             }
@@ -104,7 +104,7 @@ impl Folder {
         self.rename(from, to)
     }
 
-    /// Waits until changes to the names in this directory are on disk.
+    /// Flushes changes to this directory's entries to disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(fsync(&self.0)?)
     }
@@ -119,7 +119,7 @@ impl Folder {
                 continue;
             }
             let sort = match entry.file_type() {
-                // Some file systems do not report the type, so ask for it.
+                // Some file systems don't report the file type in directory entries.
                 FileType::Unknown => {
                     let found = statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
                     sort(found.st_mode as RawMode)
@@ -144,8 +144,8 @@ pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Opens a file for reading if its path, relative to a directory, contains no links. Returns `None`
-/// if it may contain one, in which case the caller must check each part.
+/// Opens a file if its path, relative to `folder`, contains no symlinks. Returns `None` if it may
+/// contain one; the caller must then check each component.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     #[cfg(target_os = "linux")]
     {
@@ -160,8 +160,7 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
         match opened {
             Ok(file) => return Some(Ok(file.into())),
             Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => return Some(Err(error.into())),
-            // The kernel is older than 5.6, or a sandbox blocks the call. Open one part after the
-            // other instead.
+            // Either the kernel is older than 5.6 or a sandbox blocks the call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             Err(_) => return None,
         }
@@ -169,12 +168,12 @@ pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Res
     open_parts(folder, path)
 }
 
-/// Does the same as [`open_without_links`] with one call for each part of the path.
+/// Same as [`open_without_links`], with one call per path component.
 fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
     let mut parts = path.components().peekable();
     let mut above: Option<OwnedFd> = None;
     loop {
-        // Leave `..` to the caller, as if it were a link.
+        // Treat `..` like a symlink, i.e. leave it to the caller.
         let Component::Normal(name) = parts.next()? else {
             return None;
         };
@@ -187,13 +186,13 @@ fn open_parts(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
             Ok(file) if parts.peek().is_none() => return Some(Ok(file.into())),
             Ok(inner) => above = Some(inner),
             Err(error @ (Errno::NOENT | Errno::ACCESS)) => return Some(Err(error.into())),
-            // This is a link, or a file where a directory should be.
+            // A symlink, or a file where a directory was expected.
             Err(_) => return None,
         }
     }
 }
 
-// The integer types in `Stat` differ between systems.
+// The integer types in `Stat` differ between platforms.
 #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
 fn status(found: &Stat) -> Status {
     Status {

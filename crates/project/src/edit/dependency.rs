@@ -10,7 +10,7 @@ use super::Obstacle;
 
 const DEPENDENCIES: &str = "dependencies";
 
-/// A crate as passed to `--external-crate`: `gateway-api@0.22`.
+/// A crate as passed to `--external-crate`, e.g. `gateway-api@0.22`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// Name of the package.
@@ -20,10 +20,10 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// Parses the flag's value.
+    /// Parses the value of `--external-crate`.
     ///
     /// # Errors
-    /// Fails if the text is not a package name with an optional version.
+    /// Fails if `text` is not a package name, optionally followed by `@` and a version.
     pub fn parse(text: &str) -> Result<Requirement> {
         let (package, version) = match text.split_once('@') {
             Some((package, version)) => (package, Some(version)),
@@ -61,8 +61,8 @@ impl Requirement {
     }
 }
 
-/// Lists the crates in the given tables, as they are named in Rust code. There are none if the text
-/// is not TOML.
+/// Returns the names, as used in Rust code, of all dependencies in the given tables. Empty if
+/// `text` is not valid TOML.
 pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return BTreeSet::new();
@@ -74,8 +74,8 @@ pub fn crate_names(text: &str, tables: &[&str]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Lists the paths of the local packages that are needed to build a package. The rbuilder library
-/// is not among them. There are none if the text is not TOML.
+/// Returns the paths of a package's path dependencies, except for the rbuilder library. Empty if
+/// `text` is not valid TOML.
 pub fn list_paths(text: &str) -> Vec<String> {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return Vec::new();
@@ -91,24 +91,24 @@ pub fn list_paths(text: &str) -> Vec<String> {
     paths.collect()
 }
 
-/// The name of a package's library in Rust code, if the text names one.
+/// Returns the library name in Rust code, if the manifest specifies one.
 pub fn library_name(text: &str) -> Option<String> {
     let document = toml_edit::Document::parse(text).ok()?;
     let name = |table: &str| Some(document.get(table)?.get("name")?.as_str()?.replace('-', "_"));
     name("lib").or_else(|| name("package"))
 }
 
-/// Whether a package depends on a crate, given by its name in Rust code. A text that isn't TOML has
-/// no dependencies.
+/// Whether a manifest lists a dependency, given by its crate name in Rust code. False if `text` is
+/// not valid TOML.
 pub fn has_crate(text: &str, crate_name: &str) -> bool {
     crate_names(text, &[DEPENDENCIES]).contains(crate_name)
 }
 
-/// Adds a dependency in sorted order. If the package already has a dependency with this name, we
-/// leave it alone whatever its version.
+/// Adds a dependency in sorted order. An existing dependency of the same name is left alone,
+/// whatever its version.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or if `dependencies` is not a table.
+/// Fails if `text` is not valid TOML, or if `dependencies` is not a table.
 pub fn add_dependency(text: &str, wanted: &Requirement) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let Some(version) = &wanted.version else {
@@ -126,18 +126,18 @@ pub fn add_dependency(text: &str, wanted: &Requirement) -> Result<String, Obstac
     };
     let is_sorted = table.iter().map(|(name, _)| name).is_sorted();
     table.insert(&wanted.package, toml_edit::value(version));
-    // Keep the user's order if the table wasn't sorted before.
+    // Only sort if the table was sorted before.
     if is_sorted {
         table.sort_values();
     }
     Ok(document.to_string())
 }
 
-/// Removes a dependency that [`add_dependency`] added. If the user has since changed its version or
-/// added other keys, the dependency stays.
+/// Removes a dependency that [`add_dependency`] added. It is kept if its version was changed or
+/// other keys were added since.
 ///
 /// # Errors
-/// Fails if the text is not TOML.
+/// Fails if `text` is not valid TOML.
 pub fn remove_dependency(text: &str, added: &Requirement) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let table = document.get_mut(DEPENDENCIES).and_then(Item::as_table_mut);

@@ -1,5 +1,4 @@
-//! Edits of Cargo.toml: sets the source of the rbuilder library in every dependency table that
-//! lists it.
+//! Edits of Cargo.toml that set the source of the rbuilder library in every dependency table.
 
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
@@ -18,7 +17,7 @@ const SOURCE: [&str; 9] = [
     "registry-index",
 ];
 
-/// Dependency tables of a package. They also occur below `[target.…]`.
+/// Dependency tables of a package. They may also be nested in `[target.…]`.
 const TABLES: [&str; 5] = [
     "dependencies",
     "dev-dependencies",
@@ -27,21 +26,21 @@ const TABLES: [&str; 5] = [
     "build_dependencies",
 ];
 
-/// The dependencies on the library in a Cargo.toml.
+/// A manifest's dependencies on the library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependencies {
-    /// The source of each dependency that specifies one.
+    /// Source of each dependency that specifies one.
     pub sources: Vec<Record>,
     /// Whether a dependency inherits its source with `workspace = true`.
     pub inherits: bool,
-    /// Workspace members as listed.
+    /// Workspace members, as listed.
     pub members: Vec<String>,
 }
 
 /// Reads the dependencies on the library.
 ///
 /// # Errors
-/// Fails if the text is not TOML.
+/// Fails if `text` is not valid TOML.
 pub fn read_dependencies(text: &str) -> Result<Dependencies, Obstacle> {
     let mut document = parse(text)?;
     let members = document
@@ -68,12 +67,12 @@ pub fn read_dependencies(text: &str) -> Result<Dependencies, Obstacle> {
     Ok(found)
 }
 
-/// Changes the source of the library in all dependencies that specify one. Comments, other keys and
-/// their order stay as they are.
+/// Changes the library's source in every dependency that specifies one. Comments, other keys and
+/// their order are preserved.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or if a dependency has a comment within braces that could get
-/// lost.
+/// Fails if `text` is not valid TOML, or if a dependency has a comment in an inline table that
+/// could get lost.
 pub fn set_library(text: &str, library: &Library) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     visit_dependencies(&mut document, &mut |name, item| {
@@ -129,7 +128,7 @@ fn visit_tables(
 
 fn is_library(name: &str, item: &Item) -> bool {
     match item.get("package").and_then(Item::as_str) {
-        // Somebody else's package on a registry may be called `rbuilder`.
+        // An unrelated package on a registry may be called `rbuilder`.
         Some(package) => package == PACKAGE,
         None => [DEPENDENCY, PACKAGE].contains(&name),
     }
@@ -160,7 +159,7 @@ fn is_current(name: &str, item: &Item, library: &Library) -> bool {
 }
 
 fn is_kept(key: &str, library: &Library) -> bool {
-    // Other versions are published in the same registry.
+    // A custom registry also applies to the new version.
     matches!(library, Library::Version { .. }) && key.starts_with("registry")
 }
 
@@ -172,7 +171,7 @@ fn set_source(name: &str, item: &mut Item, library: &Library) -> Result<(), Obst
         Item::Value(value) => {
             let mut table = InlineTable::new();
             set_in_braces(&mut table, is_renamed, library)?;
-            // Keep the spaces and the comment around the old value.
+            // Keep the whitespace and the comment around the old value.
             *table.decor_mut() = value.decor().clone();
             *value = Value::InlineTable(table);
         }
@@ -192,7 +191,7 @@ fn set_in_table(table: &mut Table, is_renamed: bool, library: &Library) {
         let Some((old, item)) = table.remove_entry(key) else {
             continue;
         };
-        // The new key gets the comments of the first key that it replaces.
+        // The first key that we replace donates its comments to the new key.
         let after = item.as_value().map(|value| value.decor().clone());
         comments.get_or_insert_with(|| (old.leaf_decor().clone(), after.unwrap_or_default()));
     }
@@ -235,7 +234,7 @@ fn set_in_braces(table: &mut InlineTable, is_renamed: bool, library: &Library) -
     Ok(())
 }
 
-/// Keys are sorted as in the scaffold: the package, its source, then everything else.
+/// Sort keys as in the scaffold: package, source, everything else.
 fn rank(key: &str) -> usize {
     match SOURCE.iter().position(|known| *known == key) {
         _ if key == "package" => 0,
@@ -252,7 +251,7 @@ mod tests {
         Library::git("https://git.example.com/r", "0123abc").expect("a valid source")
     }
 
-    /// Checks an edit to the git source, and that repeating it changes nothing.
+    /// Checks that switching to the git source gives `expected`, and that the edit is idempotent.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let changed = set_library(text, &git());

@@ -2,9 +2,9 @@
 //! new scaffold.
 //!
 //! Changes on both sides are merged unless they touch. Where they touch, the result contains both
-//! between conflict markers. The user's line endings and byte order mark are kept. If the merged
-//! text cannot be parsed although the user's text can, the entire file counts as a conflict: two
-//! changes that do not touch can still close the same bracket twice.
+//! between conflict markers. The user's line endings and byte order mark are kept. If the user's
+//! text parses but the merged text doesn't, the entire file becomes a conflict: two changes that
+//! don't touch can still close the same bracket twice.
 
 use std::ops::Range;
 
@@ -15,27 +15,27 @@ use super::rust;
 /// Names of the sides in conflict markers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
-    /// The scaffold that the file was created from: `rbuilder 0.1.0`.
+    /// The scaffold that the file was created from, e.g. `rbuilder 0.1.0`.
     pub base: String,
-    /// The new scaffold: `rbuilder 0.2.0`.
+    /// The new scaffold, e.g. `rbuilder 0.2.0`.
     pub theirs: String,
 }
 
-/// A change to a file that people add to (e.g. `main.rs`). Since its recorded text is of little
-/// use, the base of the merge is derived from the current file.
+/// A change to a file that users add to, e.g. `main.rs`. The recorded text of such a file is of
+/// little use as a merge base, so the base is derived from the current file.
 #[derive(Clone, Debug)]
 pub struct RebasedChange {
-    /// The file without the change, and without the user's edits to the parts that the change
+    /// The current file without the change, with the scaffolded text in the parts that the change
     /// covers.
     pub base: String,
     /// The base with the change.
     pub theirs: String,
-    /// The text to record as the last written one.
+    /// Text to record as last written.
     pub written: String,
 }
 
 const OURS: &str = "this project";
-/// Beginnings of lines that only occur in conflict markers.
+/// Prefixes of lines that only occur in conflict markers.
 const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>> rbuilder "];
 
 /// A merged text.
@@ -43,7 +43,7 @@ const MARKERS: [&str; 3] = ["<<<<<<< this project", "||||||| rbuilder ", ">>>>>>
 pub struct Merged {
     /// The text, with markers around conflicts.
     pub text: String,
-    /// The lines at which conflicts begin, counted from 1.
+    /// Lines where conflicts begin, counted from 1.
     pub conflicts: Vec<usize>,
 }
 
@@ -56,8 +56,8 @@ impl Merged {
     }
 }
 
-/// Merges the changes from `base` to `theirs` into `ours`. If both sides added the file, `base` is
-/// empty. The extension of `path` selects the parser that checks the result.
+/// Merges the changes from `base` to `theirs` into `ours`. `base` is empty if both sides added the
+/// file. The extension of `path` selects the parser that checks the result.
 pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labels: &Labels) -> Merged {
     let form = Form::of(ours);
     let (base, theirs) = (form.apply(base), form.apply(theirs));
@@ -66,7 +66,7 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
         return Merged::clean(ours);
     }
     let merge = TextMerge::from_lines(base.as_str(), terminated.as_str(), theirs.as_str());
-    // Use the merge's own lines, because it also splits at lone carriage returns.
+    // Split lines the way the merge does, i.e. also at a lone carriage return.
     let sides = Sides {
         base: (0..merge.base_len())
             .filter_map(|line| merge.base_line(line))
@@ -94,25 +94,26 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
         return merged;
     }
     let text = form.restore_end(merged.text);
-    // Two changes that don't touch can still, e.g., close the same bracket twice.
+    // Changes that don't touch can still conflict, e.g. close the same bracket twice.
     if parses(path, ours) && !parses(path, &text) {
         return sides.render(&[Part::Conflict(sides.whole())], &form, labels);
     }
     Merged::clean(text)
 }
 
-/// Lists the lines with conflict markers left by [`merge_scaffold`], counted from 1.
+/// Returns the lines with conflict markers left by [`merge_scaffold`], counted from 1.
 pub fn find_markers(text: &str) -> Vec<usize> {
     let lines = text.lines().enumerate();
     let marked = lines.filter(|(_, line)| MARKERS.iter().any(|marker| line.starts_with(marker)));
     marked.map(|(index, _)| index + 1).collect()
 }
 
-/// How the user's text encodes lines. We convert the other sides to it before we compare them.
+/// Line endings and byte order mark of the user's text. The other sides are converted before the
+/// merge.
 struct Form {
     has_mark: bool,
     is_windows: bool,
-    /// Whether the last line lacks its newline.
+    /// Whether the last line isn't terminated.
     is_open: bool,
 }
 
@@ -142,8 +143,7 @@ impl Form {
         mark + &text.replace('\n', self.end())
     }
 
-    /// Adds a newline to the last line if it lacks one, so that it compares equal to the
-    /// scaffold's.
+    /// Terminates the last line, so that it compares equal to the scaffold's.
     fn terminate(&self, text: &str) -> String {
         let end = if self.is_open { self.end() } else { "" };
         format!("{text}{end}")
@@ -173,7 +173,7 @@ enum Part {
     Ours(Range<usize>),
     Theirs(Range<usize>),
     Conflict(Conflict),
-    /// Both sides added lines, which we write one after the other.
+    /// Both sides added lines; keep theirs, then ours.
     TheirsAndOurs(Conflict),
 }
 
@@ -255,8 +255,8 @@ impl Sides<'_> {
         Merged { text, conflicts }
     }
 
-    /// Counts how many lines at the beginning and at the end of a conflict are the same on both
-    /// sides, because these lines need no markers.
+    /// Counts the lines at the beginning and end of a conflict that are equal on both sides and
+    /// need no markers.
     fn common_lines(&self, conflict: &Conflict) -> (usize, usize) {
         let ours = &self.ours[conflict.ours.clone()];
         let theirs = &self.theirs[conflict.theirs.clone()];
@@ -267,7 +267,7 @@ impl Sides<'_> {
     }
 }
 
-/// Whether a file parses. We assume so if we don't know its format.
+/// Whether a file parses. Unknown formats always do.
 fn parses(path: &str, text: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     match extension {
@@ -311,8 +311,7 @@ mod tests {
             // The user's text does not end in a newline.
             ("A\nb\nc\nd\ne", "a\nb\nC\nd\ne\n", "A\nb\nC\nd\ne"),
             ("a\nb\nc\nd\ne", "a\nb\nc\nd\nE\n", "a\nb\nc\nd\nE"),
-            // A file has Windows line endings, a byte order mark, or a single line with another
-            // ending.
+            // Windows line endings, a byte order mark, and a single line with another ending.
             (
                 "A\r\nb\r\nc\r\nd\r\ne\r\n",
                 "a\nb\nc\nd\nE\n",
@@ -324,7 +323,7 @@ mod tests {
                 "\u{feff}A\nb\nc\nd\ne\n",
             ),
             ("a\nb\r\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "a\nb\r\nc\nd\nE\n"),
-            // Both sides make the same change, and one side makes another.
+            // Both sides make the same change, and one makes another.
             (
                 "a\nx\nb\nc\nd\ne\nf\n",
                 "a\nx\nb\nc\nD\ne\n",
@@ -343,14 +342,14 @@ mod tests {
             "a\n<<<<<<< this project\nours\n||||||| rbuilder 0.1.0\nb\n=======\ntheirs\n>>>>>>> rbuilder 0.2.0\nc\n",
             &[2],
         );
-        // The changed lines are adjacent, also with Windows line endings.
+        // Adjacent changes, also with Windows line endings.
         check(
             "Makefile",
             ("a\nb\n", "A\r\nb\r\n", "a\nB\n"),
             "<<<<<<< this project\r\nA\r\nb\r\n||||||| rbuilder 0.1.0\r\na\r\nb\r\n=======\r\na\r\nB\r\n>>>>>>> rbuilder 0.2.0\r\n",
             &[1],
         );
-        // If both sides added the file, equal lines at its beginning and end need no markers.
+        // Both sides added the file: equal lines at its beginning and end need no markers.
         check(
             "Makefile",
             ("", "x\n1\ny", "x\n2\ny\n"),
@@ -401,7 +400,7 @@ mod tests {
         for line in ours.lines().chain(theirs.lines()) {
             assert!(merged.text.contains(line), "{}", merged.text);
         }
-        // If a text did not parse before the merge, we merge it anyway.
+        // A text that didn't parse before the merge is merged anyway.
         let broken = format!("{ours}]\n");
         let merged = merge_scaffold("Cargo.toml", (base, &broken, theirs), &labels());
         assert!(merged.conflicts.len() <= 1 && merged.text.contains("z = 2"));

@@ -1,8 +1,8 @@
-//! Edits of files that belong to the user. Each edit is a function from text to text that changes
-//! only the necessary lines and is idempotent.
+//! Edits of files that belong to the user. Each edit is a function from text to text that is
+//! idempotent and only changes the lines it has to.
 //!
 //! If we no longer recognize a file, the command fails before it writes anything, and prints the
-//! lines to add. Once the user has added them, the command continues.
+//! lines to add by hand. It can then be run again.
 
 pub mod dependency;
 pub mod kustomization;
@@ -31,7 +31,7 @@ pub struct Unrecognised {
     pub lines: String,
 }
 
-/// The reason why an edit cannot be made. It may come with its own instruction for an edit by hand.
+/// Reason why an edit cannot be made, optionally with its own instruction for an edit by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     reason: String,
@@ -39,8 +39,8 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// Creates an obstacle without an instruction of its own, so that [`in_file`](Self::in_file)
-    /// uses the caller's.
+    /// Creates an obstacle without its own instruction, so that [`in_file`](Self::in_file) uses the
+    /// caller's.
     pub fn new(reason: impl Into<String>) -> Obstacle {
         Obstacle {
             reason: reason.into(),
@@ -53,7 +53,7 @@ impl Obstacle {
         Obstacle::new(reason).with_lines("remove this entry", format!("- {entry}"))
     }
 
-    /// Sets the instruction, as in [`Unrecognised::instruction`], and its lines.
+    /// Sets the instruction and its lines, as in [`Unrecognised::instruction`].
     #[must_use]
     pub fn with_lines(self, instruction: &'static str, lines: impl Into<String>) -> Obstacle {
         Obstacle {
@@ -62,7 +62,7 @@ impl Obstacle {
         }
     }
 
-    /// Turns the obstacle into an error for a file. `lines` are the lines to add if the obstacle
+    /// Converts the obstacle to an error about `path`. `lines` are the lines to add if the obstacle
     /// has no instruction of its own.
     pub fn in_file(self, path: &str, lines: &str) -> Unrecognised {
         let (instruction, lines) = self.by_hand.unwrap_or(("add these lines", lines.to_owned()));
@@ -87,11 +87,11 @@ impl From<&str> for Obstacle {
     }
 }
 
-/// Checks that an edited file parses. The file name determines the parser. For a Rust file we also
-/// check that all of its previous text is still there.
+/// Checks that an edited file parses, with a parser for its extension. A Rust file must also still
+/// contain all of its previous text.
 ///
 /// # Errors
-/// Fails with the reason why the edited text is invalid.
+/// Fails with a phrase that says what is wrong with `after`.
 pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -109,10 +109,10 @@ pub fn verify_edit(path: &str, before: &str, after: &str) -> Result<(), String> 
     }
 }
 
-/// Checks a file from which lines were removed, as [`verify_edit`] does for added ones.
+/// Counterpart of [`verify_edit`] for removed lines.
 ///
 /// # Errors
-/// Fails with the reason why the text is invalid, or if it contains text that was not in the file.
+/// Fails with a phrase if `after` is invalid or contains text that `before` lacks.
 pub fn verify_cut(path: &str, before: &str, after: &str) -> Result<(), String> {
     if !path.ends_with(".rs") {
         return verify_edit(path, before, after);

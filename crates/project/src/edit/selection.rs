@@ -1,5 +1,5 @@
-//! Edits `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in Cargo.toml. Existing
-//! content is preserved.
+//! Edits `[package.metadata.rbuilder]` or `[workspace.metadata.rbuilder]` in Cargo.toml. Everything
+//! else is preserved.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::Obstacle;
 pub struct Skip {
     /// `Kind.group`.
     pub kind: String,
-    /// The reason, which is added as a comment.
+    /// Reason, added as a comment.
     pub reason: String,
 }
 
@@ -23,13 +23,13 @@ pub struct OutputSettings<'a> {
     pub crd_dir: Option<&'a str>,
     /// The file name pattern.
     pub crd_file: Option<&'a str>,
-    /// Files of CRDs that are located elsewhere, by CRD name. Merged with existing entries.
+    /// CRD files located elsewhere, by CRD name. Merged with existing entries.
     pub crd_files: Option<&'a BTreeMap<String, String>>,
-    /// Whether an error blocks nothing but the manifests that it affects.
+    /// Whether an error only blocks the affected manifests.
     pub keep_going: bool,
 }
 
-/// Whether a package has an `only` list. A text that isn't TOML has none.
+/// Whether a package has an `only` list. False if `text` is not valid TOML.
 pub fn has_only(text: &str) -> bool {
     let Ok(document) = toml_edit::Document::parse(text) else {
         return false;
@@ -41,11 +41,11 @@ pub fn has_only(text: &str) -> bool {
     own.is_some_and(|own| own.get("only").is_some())
 }
 
-/// Adds missing settings, either to the package in a `Cargo.toml` or to the workspace if it has no
-/// package.
+/// Adds missing settings, either to the package in a `Cargo.toml` or to the workspace if the
+/// manifest has no package.
 ///
 /// # Errors
-/// Returns an error if the text is not TOML, or if a parent table has another type.
+/// Returns an error if `text` is not valid TOML, or if a parent table has another type.
 pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, Obstacle> {
     let values = [
         ("crd-dir", settings.crd_dir.map(value)),
@@ -76,7 +76,7 @@ pub fn set_output(text: &str, settings: &OutputSettings<'_>) -> Result<String, O
     Ok(document.to_string())
 }
 
-/// Sets the files of CRDs. A single one fits on a line, several get a table.
+/// Sets the files of CRDs: inline for a single file, as a table for several.
 fn add_files(own: &mut dyn TableLike, files: &BTreeMap<String, String>) -> Result<(), Obstacle> {
     if !own.contains_key("crd-files") {
         let item = match files.len() {
@@ -96,10 +96,10 @@ fn add_files(own: &mut dyn TableLike, files: &BTreeMap<String, String>) -> Resul
     Ok(())
 }
 
-/// Adds kinds to the `skip` list of a package, with a comment for each reason.
+/// Adds kinds to a package's `skip` list, each with its reason as a comment.
 ///
 /// # Errors
-/// Returns an error if the text is not TOML, or if `skip` is not a list.
+/// Returns an error if `text` is not valid TOML, or if `skip` is not a list.
 pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let own = own_table(&mut document, "package")?;
@@ -133,10 +133,10 @@ pub fn skip_kinds(text: &str, skips: &[Skip]) -> Result<String, Obstacle> {
     Ok(document.to_string())
 }
 
-/// Adds a feature to enable when the package is read.
+/// Adds a Cargo feature to enable when reading the package.
 ///
 /// # Errors
-/// Returns an error if the text is not TOML, or if `features` is not a list.
+/// Returns an error if `text` is not valid TOML, or if `features` is not a list.
 pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let own = own_table(&mut document, "package")?;
@@ -156,7 +156,7 @@ pub fn add_feature(text: &str, feature: &str) -> Result<String, Obstacle> {
 pub struct SkippedKind {
     /// The item, e.g. `Kind`, `Kind.group` or `*.group`.
     pub kind: String,
-    /// The reason in the comment above it, if `adopt` wrote the comment.
+    /// Reason from the comment above the item, if `adopt` wrote that comment.
     pub reason: Option<SkipReason>,
 }
 
@@ -165,14 +165,14 @@ pub struct SkippedKind {
 pub enum SkipReason {
     /// The kind could not be read.
     Unreadable,
-    /// The committed CRD could not be replaced by a generated one.
+    /// The committed CRD couldn't be replaced with a generated one.
     Hindered,
 }
 
 /// The end of the comment on a CRD that cannot be replaced.
 pub const RUN_AGAIN: &str = "run `rbuilder adopt` again";
 
-/// Lists what a package has in `skip`. There's nothing if the text is not TOML.
+/// Returns the items in a package's `skip` list. Empty if `text` is not valid TOML.
 pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     let Ok(mut document) = parse(text) else {
         return Vec::new();
@@ -190,11 +190,11 @@ pub fn list_skipped(text: &str) -> Vec<SkippedKind> {
     list.iter().enumerate().filter_map(skipped).collect()
 }
 
-/// Removes kinds that `adopt` added to a package's `skip` list, and the comments with the reasons.
-/// All other comments stay, and so do items without such a comment.
+/// Removes kinds that `adopt` added to a package's `skip` list, along with the reasons. Other
+/// comments, and items without a reason from `adopt`, are kept.
 ///
 /// # Errors
-/// Returns an error if the text is not TOML.
+/// Returns an error if `text` is not valid TOML.
 pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
     let Some(own) = find_own_table(&mut document) else {
@@ -204,7 +204,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
         return Ok(text.to_owned());
     };
     let mut is_edited = false;
-    // Go backwards, so that the remaining positions stay valid.
+    // Backwards, so that the remaining positions stay valid.
     for position in (0..list.len()).rev() {
         let is_named = list
             .get(position)
@@ -218,7 +218,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
     if !is_edited {
         return Ok(text.to_owned());
     }
-    // Don't remove a list that the user has commented on.
+    // Keep a list that the user commented on.
     let is_empty = list.is_empty() && !has_comment(list.trailing());
     let key = own.key("skip");
     let is_explained = key.is_some_and(|key| key.leaf_decor().prefix().is_some_and(has_comment));
@@ -233,7 +233,7 @@ pub fn unskip_kinds(text: &str, kinds: &[String]) -> Result<String, Obstacle> {
 fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
     let item = list.get(position)?;
     let (_, reason) = split_reason(prefix(item));
-    // A comment on the same line as this item is part of the next item's prefix.
+    // TOML attaches a trailing comment of this item to the next item's prefix.
     let behind = match list.get(position + 1) {
         Some(next) => prefix(next),
         None => raw(list.trailing()),
@@ -243,7 +243,7 @@ fn find_reason(list: &Array, position: usize) -> Option<SkipReason> {
         return None;
     }
     let reason = reason?;
-    // With any other comment, we assume that the user has a reason to skip the kind.
+    // With any other comment, assume that the user has a reason to skip the kind.
     if begins_with_place(reason) {
         Some(SkipReason::Unreadable)
     } else {
@@ -270,7 +270,7 @@ fn begins_with_place(text: &str) -> bool {
     is_number() && is_number() && (file.ends_with(".rs") || file.ends_with(".toml")) && parts.next().is_some()
 }
 
-/// Removes an item and the last comment line above it. The other lines move to the next item.
+/// Removes an item and the last comment line above it. Other comment lines move to the next item.
 fn remove_item(list: &mut Array, position: usize) {
     let removed = list.remove(position);
     let kept = split_reason(prefix(&removed)).0.to_owned();
@@ -307,8 +307,8 @@ fn find_own_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
     metadata.get_mut("rbuilder")?.as_table_like_mut()
 }
 
-/// Formats a reason as a comment, without line breaks and other characters that TOML does not allow
-/// in comments.
+/// Formats a reason as a comment, without line breaks and other characters that TOML comments can't
+/// contain.
 fn one_line(reason: &str) -> String {
     let clean: String = reason
         .chars()
@@ -317,11 +317,11 @@ fn one_line(reason: &str) -> String {
     clean.trim().to_owned()
 }
 
-/// Gets rbuilder's table in the metadata, and creates it if necessary.
+/// Returns rbuilder's metadata table, creating it if needed.
 fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();
-        // An implicit table has no header, so there won't be an empty `[package.metadata]`.
+        // An implicit table has no header, which avoids an empty `[package.metadata]`.
         table.set_implicit(true);
         Item::Table(table)
     };

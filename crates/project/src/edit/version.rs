@@ -1,5 +1,5 @@
-//! Derives the source for a new version of a kind from the preceding version, as you would by
-//! copying the file and changing the version in it.
+//! Derives the source of a new version of a kind from the preceding version, as if the file were
+//! copied and the version in it replaced.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, Token};
 
-/// The definition of a kind in one version: its source, and the arguments of its `#[kube(…)]`.
+/// A kind's definition in one version: its source, and the arguments of its `#[kube(…)]`.
 #[derive(Debug)]
 pub struct Definition<'a> {
     text: &'a str,
@@ -20,9 +20,9 @@ pub struct Definition<'a> {
 struct Argument {
     name: String,
     place: Range<usize>,
-    /// The value, if it is a string literal.
+    /// The value of a string literal.
     string: Option<String>,
-    /// The value, if it is a boolean. An argument without a value is true.
+    /// The value of a boolean; an argument without a value is `true`.
     flag: Option<bool>,
     value: Option<Range<usize>>,
     /// End of the preceding argument in the same attribute.
@@ -32,7 +32,7 @@ struct Argument {
 }
 
 impl Argument {
-    /// What to remove with the argument. That's the comma after it, or the one before it if it's
+    /// Range to remove with the argument: up to the comma after it, or from the comma before it for
     /// the last argument.
     fn place_with_comma(&self) -> Range<usize> {
         match (self.next, self.previous) {
@@ -44,11 +44,11 @@ impl Argument {
 }
 
 impl<'a> Definition<'a> {
-    /// Finds the definition of `kind` in `version` at the top level of a file.
+    /// Finds the top-level definition of `kind` in `version`.
     ///
     /// # Errors
-    /// Fails with the reason if the file does not parse, or if it does not define exactly this
-    /// kind.
+    /// Fails with the reason if the file does not parse, or if it does not define exactly this kind
+    /// once.
     pub fn find(text: &'a str, kind: &str, version: &str) -> Result<Definition<'a>, String> {
         // The parser strips both, which would shift its positions.
         if text.starts_with('\u{feff}') || (text.starts_with("#!") && !text.starts_with("#![")) {
@@ -84,8 +84,7 @@ impl<'a> Definition<'a> {
             .is_some_and(|argument| argument.flag != Some(false))
     }
 
-    /// The source of the arguments that must be the same in all versions of a kind. Plural and
-    /// scope are not included.
+    /// Source of the arguments that all versions of a kind must share, apart from plural and scope.
     pub fn names(&self) -> Vec<String> {
         const NAMES: [&str; 3] = ["singular", "shortname", "category"];
         let arguments = self.arguments.iter();
@@ -95,12 +94,12 @@ impl<'a> Definition<'a> {
             .collect()
     }
 
-    /// Returns the source for another version. The copy is served, but it is neither the storage
-    /// version nor deprecated. Everything else stays the same.
+    /// Returns the source for another version. The copy is served, and neither the storage version
+    /// nor deprecated. Everything else stays the same.
     ///
     /// # Errors
-    /// Fails with the reason if part of the file would change its meaning, or must not exist twice
-    /// in a crate.
+    /// Fails with the reason if a part of the file would change its meaning in the copy, or would
+    /// conflict with the original.
     pub fn copy(&self, version: &str) -> Result<String, String> {
         let (kind, from) = (self.kind(), self.string("version").unwrap_or_default());
         let file = super::rust::parse_file(self.text)?;
@@ -114,7 +113,7 @@ impl<'a> Definition<'a> {
         for (place, text) in changes {
             copy.replace_range(place, &text);
         }
-        // So far we have only edited text, so check what it says now.
+        // So far this was text editing, so parse the result and check what it says.
         let made = Definition::find(&copy, kind, version)?;
         let stored = made.argument("storage").and_then(|argument| argument.flag);
         if stored != Some(false) {
@@ -123,14 +122,14 @@ impl<'a> Definition<'a> {
         Ok(copy)
     }
 
-    /// Whether this is the storage version, which it is by default.
+    /// Whether this is the storage version, which is the default.
     pub fn is_stored(&self) -> bool {
         self.argument("storage")
             .is_none_or(|argument| argument.flag != Some(false))
     }
 
-    /// Marks this version as stored or not stored by editing the `storage` argument. Returns `None`
-    /// if nothing changes.
+    /// Sets or unsets this version as the storage version by editing the `storage` argument.
+    /// Returns `None` if nothing changes.
     ///
     /// # Errors
     /// Fails with the reason if `#[kube(…)]` has an unsupported form.
@@ -176,16 +175,16 @@ impl<'a> Definition<'a> {
         changes
     }
 
-    /// Where the arguments are that deprecate a version, because a new version isn't deprecated.
-    /// Each range includes a comma.
+    /// Ranges of the arguments that deprecate a version, each with a comma; the new version isn't
+    /// deprecated.
     fn removals(&self) -> Vec<Range<usize>> {
         let is_removed = |argument: &&Argument| matches!(&*argument.name, "served" | "deprecated");
         let mut removals = Vec::new();
         for argument in self.arguments.iter().filter(is_removed) {
             let place = argument.place_with_comma();
             match removals.last_mut() {
-                // At the end of the list, remove the comma before the first of them instead of the
-                // comma in between.
+                // At the end of the list, remove the comma before the first argument instead of the
+                // one between the two.
                 Some(Range { start, end }) if *end > place.start => {
                     let before = self.text[..*start].trim_end();
                     let before = before.strip_suffix(',').unwrap_or(before);
@@ -197,8 +196,8 @@ impl<'a> Definition<'a> {
         removals
     }
 
-    /// Inserts `storage = false`. It goes before the status, where `create api` writes it. Without
-    /// a status we add it at the end.
+    /// Inserts `storage = false` before the status, where `create api` writes it, or at the end if
+    /// there is no status.
     fn storage(&self) -> Option<(Range<usize>, String)> {
         if let Some(status) = self.argument("status") {
             let at = status.place.start;
@@ -210,7 +209,7 @@ impl<'a> Definition<'a> {
         Some((at..at, format!(",{gap}storage = false")))
     }
 
-    /// The whitespace before an argument, i.e. a newline with indentation, or a space.
+    /// Whitespace before an argument: a newline with indentation, or a space.
     fn gap_before(&self, at: usize) -> String {
         let line = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
         let indent = &self.text[line..at];
@@ -238,8 +237,8 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Returns a sample for another version, and the name of its object. Objects of a kind share their
-/// names across versions, so the new version becomes a suffix of the name.
+/// Returns a sample for another version, and the name of its object. The version is appended to the
+/// name, since two samples with the same name would be the same object in different versions.
 ///
 /// # Errors
 /// Fails with the reason if the file is not a single object of the kind in version `from`.
@@ -263,14 +262,14 @@ pub fn copy_sample(text: &str, kind: &str, from: &str, to: &str) -> Result<(Stri
     Ok((rename_object(&copy, name, &renamed)?, renamed))
 }
 
-/// Replaces the version suffix in an object's name. `from` and `to` have the form `group/v1`.
+/// Replaces the version suffix in an object's name. `from` and `to` are of the form `group/v1`.
 fn versioned_name(name: &str, from: &str, to: &str) -> String {
     let version = |api_version: &str| api_version.rsplit('/').next().unwrap_or_default().to_owned();
     let base = name.strip_suffix(&format!("-{}", version(from)));
     format!("{}-{}", base.unwrap_or(name), version(to))
 }
 
-/// Replaces `metadata.name`, which must be on its own line.
+/// Replaces `metadata.name`, which must be on a line of its own.
 fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     let unusual = || "its `metadata.name` is not on a line of its own".to_owned();
     let mut lines = text
@@ -283,7 +282,7 @@ fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     };
     let mut inside = lines.by_ref().take_while(|line| line.starts_with([' ', '#']));
     let line = inside.find(is_name).ok_or_else(unusual)?;
-    // `line` borrows from `text`, so this is its position there.
+    // `line` is a slice of `text`, so this is its offset.
     let at = line.as_ptr() as usize - text.as_ptr() as usize;
     let place = at + line.rfind(name).ok_or_else(unusual)?;
     let mut renamed = text.to_owned();
@@ -291,7 +290,7 @@ fn rename_object(text: &str, name: &str, new: &str) -> Result<String, String> {
     let object = |text: &str| rbuilder_yaml::parse::<serde_json::Value>(text).unwrap_or_default();
     let mut expected = object(text);
     expected["metadata"]["name"] = new.into();
-    // Make sure that we have replaced the name and nothing else.
+    // Make sure that only the name was replaced.
     if object(&renamed) == expected {
         Ok(renamed)
     } else {
@@ -357,8 +356,8 @@ fn argument(meta: &Meta) -> Argument {
     }
 }
 
-/// Checks that everything in the file keeps its meaning when copied to another version, and that
-/// nothing in it would conflict if it existed twice.
+/// Checks that the file keeps its meaning when copied to another version, and that nothing in it
+/// would conflict with the original.
 fn check_copyable(text: &str, file: &syn::File, kind: &str) -> Result<(), String> {
     let mut own: BTreeSet<String> = file.items.iter().filter_map(name_of_type).collect();
     own.insert(kind.to_owned());
@@ -403,7 +402,7 @@ fn is_webhook(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "webhook")
 }
 
-/// Parses a range of a valid Rust source text.
+/// Tokenizes a range of valid Rust source.
 fn tokens(text: &str, place: Range<usize>) -> TokenStream {
     text[place].parse().unwrap_or_default()
 }
@@ -416,7 +415,7 @@ fn names_any(tokens: TokenStream, names: &BTreeSet<String>) -> bool {
     })
 }
 
-/// Whether a path leaves the file because it has more `super::` than enclosing modules.
+/// Whether a path has more `super`s than enclosing modules, i.e. leaves the file.
 fn climbs(tokens: TokenStream, depth: usize) -> bool {
     let mut steps = 0;
     let mut in_module = false;
@@ -436,7 +435,7 @@ fn climbs(tokens: TokenStream, depth: usize) -> bool {
                 }
             }
             TokenTree::Literal(literal) => {
-                // Strings in serde attributes can be paths too.
+                // Strings in serde attributes may be paths as well.
                 let text = literal.to_string();
                 if text.starts_with("\"super::") && text.matches("super::").count() > depth {
                     return true;
@@ -448,8 +447,7 @@ fn climbs(tokens: TokenStream, depth: usize) -> bool {
     false
 }
 
-/// Removes a bare `#[crd(conversion)]` with its line, because only one version of a kind may have
-/// it.
+/// Removes the line of a bare `#[crd(conversion)]`, which only one version of a kind may have.
 fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)> {
     let attributes = file.items.iter().filter_map(attributes_of_type).flatten();
     let bare = attributes.filter(|attribute| {
@@ -470,7 +468,7 @@ fn conversion_marker(text: &str, file: &syn::File) -> Vec<(Range<usize>, String)
     .collect()
 }
 
-/// Edits the version in the module documentation, e.g. `//! The Cup API in version v1 of …`.
+/// Edits the version in the module documentation, e.g. in `//! The Cup API in version v1 of …`.
 fn version_in_heading(text: &str, from: &str, to: &str) -> Vec<(Range<usize>, String)> {
     let named = format!("version {from} ");
     let mut changes = Vec::new();

@@ -1,7 +1,7 @@
-//! Edits a workspace's Cargo.toml: adds a member.
+//! Edits of a workspace's Cargo.toml that add a member.
 //!
-//! We insert the text at positions that the parser reports, so the rest of the file stays the same,
-//! byte for byte.
+//! Text is inserted at spans reported by the parser, so the rest of the file is preserved byte for
+//! byte.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use super::Obstacle;
 const WORKSPACE: &str = "workspace";
 const MEMBERS: &str = "members";
 
-/// Adds a path to the members of a workspace, unless the path or a matching pattern is listed. Like
-/// `cargo new`, we insert it in order if the members are sorted, and at the end otherwise.
+/// Adds a path to the members of a workspace, unless the path or a matching pattern is listed. As
+/// with `cargo new`, the path is inserted in order if the members are sorted, and appended
+/// otherwise.
 ///
 /// # Errors
-/// Fails if the text is not TOML, or if it contains no workspace or a workspace in inline or dotted
-/// form.
+/// Fails if `text` is not valid TOML, or if the workspace is missing, inline or dotted.
 pub fn add_member(text: &str, path: &str) -> Result<String, Obstacle> {
     let document = Document::parse(text)
         .map_err(|error| Obstacle::new(format!("it does not parse ({})", error.message())))?;
@@ -40,13 +40,14 @@ pub fn add_member(text: &str, path: &str) -> Result<String, Obstacle> {
     }
 }
 
-/// Inserts a list of members below the header of a workspace without one.
+/// Inserts `members` below the header of a workspace without it.
 fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     let table = workspace.as_table().filter(|table| !table.is_dotted())?;
     let end = line_end(text);
     let line = format!("{MEMBERS} = [\"{path}\"]{end}");
     if table.is_implicit() {
-        // The file only contains `[workspace.…]` headers. The table's own header may precede them.
+        // The file only contains `[workspace.…]` headers, so put `[workspace]` before the first of
+        // them.
         let first = first_subtable(table)?;
         return Some(insert(text, first, &format!("[{WORKSPACE}]{end}{line}{end}")));
     }
@@ -79,7 +80,7 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     };
     let inner = &text[list.clone()];
     if names.is_empty() || !inner.contains('\n') {
-        // The list is empty or on one line, so there is no indentation to follow.
+        // The list is empty or on one line, so there's no indentation to follow.
         return Some(match at.checked_sub(1) {
             None if names.is_empty() => insert(text, list.start + 1, &quoted),
             None => insert(text, spans[0].start, &format!("{quoted}, ")),
@@ -89,11 +90,11 @@ fn insert_in(text: &str, members: &Array, path: &str) -> Option<String> {
     let end = line_end(text);
     let indent = indent_at(text, spans[0].start).or_else(|| indent_at(text, spans.last()?.start))?;
     let Some(before) = at.checked_sub(1) else {
-        // Insert on a line of its own after the bracket, before the comments of the first member.
+        // Insert a line after the bracket, above the comments of the first member.
         let line = text[list.start..spans[0].start].find('\n')? + list.start + 1;
         return Some(insert(text, line, &format!("{indent}{quoted},{end}")));
     };
-    // Insert on the line below the preceding member, whose trailing comment stays with it.
+    // Insert below the preceding member, which keeps its trailing comment.
     let limit = spans.get(at).map_or(list.end - 1, |next| next.start);
     let rest = &text[spans[before].end..limit];
     let Some(line) = rest.find('\n') else {
@@ -116,7 +117,7 @@ fn has_comma(rest: &str) -> bool {
     code.into_iter().any(|code| code.contains(','))
 }
 
-/// The indentation at a position, or `None` if there's other text before it on the line.
+/// Indentation at a position, or `None` if other text precedes it on the line.
 fn indent_at(text: &str, place: usize) -> Option<&str> {
     let start = text[..place].rfind('\n')? + 1;
     let before = &text[start..place];
@@ -186,7 +187,7 @@ mod tests {
                 "[workspace]\nmembers = [\n  \"a\", \"d\",\n  \"e\" ]\n",
                 "[workspace]\nmembers = [\n  \"a\", \"b/c\", \"d\",\n  \"e\" ]\n",
             ),
-            // There's nothing to do.
+            // No-ops.
             (
                 "[workspace]\nmembers = [\"./b/c/\"]\n",
                 "[workspace]\nmembers = [\"./b/c/\"]\n",

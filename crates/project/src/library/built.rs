@@ -1,4 +1,5 @@
-//! How this command was built: what the build script recorded, and what exists on this machine now.
+//! How this command was built: what the build script recorded, and what still exists on this
+//! machine.
 
 #![allow(clippy::disallowed_methods)] // reads the command's own installation and checkout, not the project
 
@@ -11,27 +12,27 @@ use super::{COMMAND, FOLDER, PACKAGE, git, url};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Built {
     Package {
-        /// The commit that the package was created from, if it was recorded.
+        /// Commit that the package was created from, if recorded.
         commit: Option<String>,
     },
     /// `cargo install --git`.
     CargoCheckout {
         commit: Option<String>,
-        /// The URL that Cargo installed from.
+        /// URL that Cargo installed from.
         url: Option<String>,
     },
-    /// A clone, or another directory with the source.
+    /// A clone, or any other directory with the source.
     Checkout {
         /// The directory, if it still exists.
         folder: Option<PathBuf>,
         commit: Option<String>,
-        /// The URL of `origin`, if others can fetch from it.
+        /// URL of `origin`, if others can fetch from it.
         url: Option<String>,
     },
 }
 
-/// The commit that this command was built from. There is none if git was missing during the build.
-/// Debug builds have none either, since they change without a commit.
+/// Commit that this command was built from. `None` if git was missing during the build, and in
+/// debug builds, which change without a commit.
 pub fn recorded_commit() -> Option<&'static str> {
     let commit = env!("RBUILDER_COMMIT");
     (!commit.is_empty()).then_some(commit)
@@ -56,7 +57,7 @@ fn read_checkout(commit: Option<String>, url: Option<String>) -> Built {
     if commit.is_some() {
         return Built::Checkout { folder, commit, url };
     }
-    // Debug builds do not record the commit (see build.rs).
+    // Debug builds don't record the commit (see build.rs).
     let commit = folder.as_deref().and_then(git::read_commit);
     let origin = match (&folder, &commit) {
         (Some(folder), Some(_)) => git::read_origin(folder),
@@ -76,7 +77,7 @@ pub(super) fn find_checkout() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Finds the library's package. It is either the given directory itself or `runtime` in a checkout.
+/// Finds the library's package: either `folder` itself, or `runtime` in a checkout.
 pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     let candidates = [folder.join(FOLDER), folder.to_owned()];
     candidates.into_iter().find(|candidate| {
@@ -87,8 +88,8 @@ pub(super) fn find_library(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Reads the URL that Cargo recorded when it installed this command. The keys of `.crates2.json`
-/// next to `bin/` look like `rbuilder-cli 0.1.0
+/// Reads the URL that Cargo recorded when it installed this command. Keys of `.crates2.json` (next
+/// to `bin/`) look like `rbuilder-cli 0.1.0
 /// (git+https://git.example.com/rbuilder?branch=main#0123abc)`.
 fn read_installed_url(commit: &str) -> Option<String> {
     let program = std::fs::canonicalize(std::env::current_exe().ok()?).ok()?;

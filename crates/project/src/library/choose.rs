@@ -1,4 +1,4 @@
-//! Decides where a project gets the library from, either as requested or by how this command was
+//! Decides where a project gets the library from, based on the request or on how this command was
 //! built.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::built::{Built, find_checkout, find_library, read_built};
 use super::{FOLDER, Library, LibraryForm, LibrarySource, git, url};
 use crate::tree::resolve_path;
 
-/// Selects the form for `init` without `--library`.
+/// Environment variable that selects the form for `init` without `--library`.
 const VARIABLE: &str = "RBUILDER_LIBRARY";
 
 /// A library source, with warnings about it.
@@ -17,7 +17,7 @@ const VARIABLE: &str = "RBUILDER_LIBRARY";
 pub struct Choice {
     /// The source.
     pub library: Library,
-    /// Warnings, each with a help text.
+    /// Warnings with their help texts.
     pub warnings: Vec<(String, String)>,
 }
 
@@ -33,11 +33,11 @@ impl Choice {
     }
 }
 
-/// Returns the source for a new project. The user may request a form, or select it in the
-/// environment. Otherwise it depends on how this command was built.
+/// Returns the source for a new project. The form is the requested one, the one set in the
+/// environment, or else depends on how this command was built.
 ///
 /// # Errors
-/// Fails if the form needs a value that was neither specified nor recorded in this command.
+/// Fails if the form needs a value that was neither specified nor recorded at build time.
 pub fn choose_library(source: &LibrarySource, root: &Path) -> Result<Choice> {
     let built = read_built();
     let chooser = Chooser { root, built: &built };
@@ -187,7 +187,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Falls back to a path. `reason` says why we can't use a form that others can build.
+    /// Falls back to a path. `reason` says why no form that others can build is available.
     fn explain_path(&self, reason: &str) -> Result<Choice> {
         if find_checkout().is_none() {
             bail!(
@@ -203,14 +203,14 @@ impl Chooser<'_> {
     }
 
     /// Whether the project is in the checkout that this command was built from, like the examples.
-    /// A relative path then stays valid wherever the checkout is.
+    /// A relative path then works wherever the checkout is.
     fn is_in_checkout(&self) -> bool {
         let root = resolve_path(self.root);
         find_checkout().is_some_and(|checkout| root.starts_with(checkout))
     }
 }
 
-/// Warns if the checkout differs from the commit, or if others can't get the commit.
+/// Warns if the checkout has diverged from the commit, or if others can't fetch the commit.
 fn compare_checkout(choice: Choice, folder: &Path, commit: &str) -> Choice {
     let shown = short(commit);
     let choice = match git::is_pushed(folder, commit) {
@@ -239,7 +239,7 @@ fn relative_path(from: &Path, to: &Path) -> PathBuf {
         .zip(to.iter())
         .take_while(|(from, to)| from == to)
         .count();
-    // There is no relative path between drives on Windows.
+    // Drives on Windows have no relative path between them.
     if common == 0 && to.has_root() {
         return to.to_owned();
     }
@@ -311,7 +311,7 @@ mod tests {
         check("/a/b", "/a/c/d", "../c/d");
         check("/a", "/a/c", "c");
         check("/a/b/c", "/a", "../..");
-        // These are like two drives on Windows, which have no common root.
+        // Like two drives on Windows, these have no common root.
         check("a/b", "/c/d", "/c/d");
     }
 }

@@ -1,20 +1,20 @@
 //! Queries git about the checkout that this command was built from. The build script also compiles
-//! this module, so its only dependency in this crate is [`crate::programs`].
+//! this module, so it only depends on [`crate::programs`].
 //!
-//! We never run these commands in a project, whose configuration can make git run other programs
-//! (see `plan/git.rs`). In this checkout we may: building the command has already run its build
-//! scripts, and git itself refuses repositories owned by other users.
+//! These commands never run in a project, whose configuration can make git run other programs (see
+//! `plan/git.rs`). They may run in this checkout: its build scripts ran when the command was built,
+//! and git refuses repositories owned by other users.
 
 use std::path::Path;
 use std::process::ExitStatus;
 
 use crate::programs::{LIMIT, ask as ask_program, find_program, git_command};
 
-/// Reads which commit is checked out. `None` if the directory is not the root of a work tree, or if
-/// git is missing.
+/// Returns the checked-out commit, or `None` if `folder` is not the root of a work tree or git is
+/// missing.
 pub(crate) fn read_commit(folder: &Path) -> Option<String> {
     let top = ask(folder, &["rev-parse", "--show-toplevel"])?;
-    // The checkout may be inside the repository of a different project.
+    // The checkout may be nested in the repository of another project.
     if std::fs::canonicalize(top).ok()? != std::fs::canonicalize(folder).ok()? {
         return None;
     }
@@ -25,7 +25,7 @@ pub(crate) fn read_origin(folder: &Path) -> Option<String> {
     ask(folder, &["config", "--get", "remote.origin.url"])
 }
 
-/// Lists the files that change when the checked-out commit or `origin` changes.
+/// Returns the files that change whenever the checked-out commit or `origin` changes.
 #[allow(dead_code)] // only used by the build script
 pub(crate) fn state_files(folder: &Path) -> Vec<String> {
     let branch = ask(folder, &["symbolic-ref", "--quiet", "HEAD"]);
@@ -38,13 +38,13 @@ pub(crate) fn state_files(folder: &Path) -> Vec<String> {
                 &["rev-parse", "--path-format=absolute", "--git-path", &name],
             )
         })
-        // If a file were missing, cargo would run the build script every time.
+        // With a missing file, cargo would rerun the build script every time.
         .filter(|path| Path::new(path).is_file())
         .collect()
 }
 
-/// Whether `origin` contains a commit, as far as this clone knows. That is so if a remote branch or
-/// a tag contains it. Returns `None` if git cannot tell.
+/// Whether a commit was pushed to `origin`, i.e. a remote-tracking branch or a tag contains it.
+/// `None` if git cannot tell.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
     let refs = ["refs/remotes/origin", "refs/tags"];
@@ -59,7 +59,7 @@ pub(crate) fn is_pushed(folder: &Path, commit: &str) -> Option<bool> {
     status.success().then_some(!found.is_empty())
 }
 
-/// Whether the code in the work tree differs from a commit. Returns `None` if git cannot tell.
+/// Whether the code in the work tree differs from a commit. `None` if git cannot tell.
 #[allow(dead_code)] // not used by the build script
 pub(crate) fn is_changed(folder: &Path, commit: &str) -> Option<bool> {
     let (status, _) = run(folder, &["diff", "--quiet", commit, "--", "*.rs", "*.toml"])?;

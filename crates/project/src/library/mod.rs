@@ -1,13 +1,13 @@
-//! The library that operators are built on, as a dependency of a project: the package, and where
-//! Cargo gets it from.
+//! The library that operators are built on, as a project's dependency: the package, and where Cargo
+//! gets it from.
 //!
-//! A source has one of three forms, which we record in PROJECT and write to Cargo.toml: a released
-//! version, a commit of a git repository, or a path on this machine. `built.rs` finds out where the
-//! command itself came from, `choose.rs` chooses a source for a project, and `edit/library.rs`
-//! edits Cargo.toml.
+//! A source has one of three forms, which are recorded in PROJECT and written to Cargo.toml: a
+//! released version, a commit of a git repository, or a path on this machine. `built.rs` finds out
+//! where the command itself came from, `choose.rs` picks a source for a project, and
+//! `edit/library.rs` edits Cargo.toml.
 //!
-//! The package is named `rbuilder-runtime`, because `rbuilder` on crates.io belongs to somebody
-//! else. A scaffold must never depend on that package.
+//! The package is called `rbuilder-runtime`, because `rbuilder` on crates.io is an unrelated
+//! package. A scaffold must never depend on it.
 
 mod built;
 pub mod choose;
@@ -28,7 +28,7 @@ pub use source::{LibraryForm, LibrarySource};
 
 const COMMAND: &str = "rbuilder-cli";
 
-/// Name of the package on registries, where the name `rbuilder` is taken.
+/// Package name on registries, where `rbuilder` is taken.
 pub const PACKAGE: &str = "rbuilder-runtime";
 
 /// Name of the library in Rust code, and thus of the dependency.
@@ -36,7 +36,7 @@ pub const DEPENDENCY: &str = "rbuilder";
 
 const FOLDER: &str = "crates/runtime";
 
-/// The source of the library for a project.
+/// A project's source of the library.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Record")]
 pub enum Library {
@@ -54,12 +54,12 @@ pub enum Library {
     },
     /// A directory on this machine.
     Path {
-        /// Path of the package, absolute or relative to the project, with `/` as the separator.
+        /// Path of the package with `/` as separator, absolute or relative to the project.
         path: String,
     },
 }
 
-/// The keys of a source in PROJECT and in Cargo.toml.
+/// Keys of a source in PROJECT and Cargo.toml.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Record {
     /// Version requirement.
@@ -158,7 +158,7 @@ impl Library {
         Ok(Library::Path { path })
     }
 
-    /// Which form of source this is.
+    /// Returns the form of the source.
     pub fn form(&self) -> LibraryForm {
         match self {
             Library::Version { .. } => LibraryForm::Version,
@@ -167,7 +167,7 @@ impl Library {
         }
     }
 
-    /// The keys and values of the source as in Cargo.toml.
+    /// Keys and values of the source in Cargo.toml.
     pub fn keys(&self) -> Vec<(&'static str, &str)> {
         match self {
             Library::Version { version } => vec![("version", version)],
@@ -176,8 +176,8 @@ impl Library {
         }
     }
 
-    /// What goes into the dependency's inline table, e.g. `package = "rbuilder-runtime", version =
-    /// "0.1.0"`.
+    /// Content of the inline table for the dependency, e.g. `package = "rbuilder-runtime", version
+    /// = "0.1.0"`.
     pub fn dependency(&self) -> String {
         let keys = std::iter::once(("package", PACKAGE)).chain(self.keys());
         let pairs: Vec<String> = keys
@@ -186,7 +186,7 @@ impl Library {
         pairs.join(", ")
     }
 
-    /// How to install `rbuilder` from the same source. From a registry, it's the given version.
+    /// Command that installs `rbuilder` from the same source. `version` is used for registries.
     pub fn install_command(&self, version: &str) -> String {
         let package = COMMAND;
         let source = match self {
@@ -197,7 +197,7 @@ impl Library {
         format!("cargo install --locked {source}")
     }
 
-    /// The same source, as seen from a project directory that is `depth` levels below the root.
+    /// The same source relative to a directory `depth` levels below the project's root.
     #[must_use]
     pub fn seen_from(&self, depth: usize) -> Library {
         match self {
@@ -230,13 +230,12 @@ fn command_beside(library: &str) -> String {
     }
 }
 
-/// Whether a path is absolute on any system, since the project may have been created on a different
-/// one.
+/// Whether a path is absolute on any platform, since the project may come from another one.
 fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
 
-/// Strips everything from a URL that may be a password, because messages end up in logs.
+/// Strips possible passwords from a URL, because messages end up in logs.
 fn shown_url(url: &str) -> String {
     let shown = match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),

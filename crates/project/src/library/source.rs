@@ -1,4 +1,4 @@
-//! The library source that a user requests.
+//! The library source requested by the user.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub enum LibraryForm {
 }
 
 impl LibraryForm {
-    /// What flags and variables call it.
+    /// Name of the form in flags and environment variables.
     pub fn name(self) -> &'static str {
         match self {
             LibraryForm::Version => "version",
@@ -42,7 +42,7 @@ impl LibraryForm {
     }
 }
 
-/// A requested source. Missing values are chosen by how the command was built.
+/// A requested source. Missing values depend on how the command was built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LibrarySource {
     /// The form.

@@ -1,9 +1,10 @@
 //! URLs of git repositories that others can fetch from. The build script also compiles this module,
-//! so it has no dependencies in this crate.
+//! so it depends on nothing else in this crate.
 
 const SCHEMES: [&str; 4] = ["https", "http", "ssh", "git"];
 
-/// Turns the URL of a remote into Cargo's notation. `None` if others can't fetch from it.
+/// Converts the URL of a remote to Cargo's notation, or returns `None` if others can't fetch from
+/// it.
 pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     let remote = remote.trim();
     if !remote.chars().all(is_url_character) {
@@ -14,13 +15,13 @@ pub(crate) fn shareable_url(remote: &str) -> Option<String> {
         // A single letter is a Windows drive.
         let is_host = host.len() > 1 && !host.contains(['/', '[', ']']);
         let path = path.trim_start_matches('/');
-        // Cargo only accepts URLs, so `git@host:path` becomes `ssh://git@host/path`.
+        // Cargo only accepts URLs, so convert `git@host:path` to `ssh://git@host/path`.
         return (is_host && !path.is_empty()).then(|| format!("ssh://{}/{path}", without_password(host)));
     };
     let scheme = scheme.to_ascii_lowercase();
     let (authority, path) = rest.split_once('/')?;
-    // The URL ends up in committed files, so drop user names and passwords. ssh needs the user
-    // name, though.
+    // The URL ends up in committed files, so strip credentials. Keep the user name for ssh, which
+    // needs it.
     let authority = match scheme.as_str() {
         "ssh" => without_password(authority),
         _ => authority.rsplit('@').next().unwrap_or_default().to_owned(),
@@ -29,8 +30,8 @@ pub(crate) fn shareable_url(remote: &str) -> Option<String> {
     is_complete.then(|| format!("{scheme}://{authority}/{path}"))
 }
 
-/// Converts a URL from the command line to Cargo's notation. Here we also accept a `file://` URL,
-/// i.e. a repository on this machine. The error is a phrase.
+/// Converts a URL from the command line to Cargo's notation. Unlike for remotes, `file://` is fine.
+/// The error is a phrase.
 #[allow(dead_code)] // the build script only reads remotes
 pub(crate) fn parse_git_url(text: &str) -> Result<String, &'static str> {
     let is_file = text.strip_prefix("file:///").is_some_and(|path| !path.is_empty());
@@ -59,8 +60,8 @@ pub(crate) fn is_local_url(url: &str) -> bool {
     host.is_empty() || host == "localhost" || host.starts_with("127.")
 }
 
-/// Whether a character of a URL has no special meaning in TOML, YAML, make or a shell. `#` and `?`
-/// are excluded, because they end the path of the repository.
+/// Whether a URL character has no special meaning in TOML, YAML, make or a shell. `#` and `?` are
+/// excluded because they end the path.
 fn is_url_character(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-._~:/@[]+,=%".contains(letter)
 }

@@ -1,9 +1,9 @@
 //! Applies plans. Only this module and `recover.rs` change the project directory.
 //!
-//! A set of files cannot be replaced in one atomic step, so we make it look atomic with a journal.
-//! The journal lists every temporary file before the first one is created, and gets a line at the
-//! end of each phase. If a command finds the journal of a dead process, it completes the change if
-//! every file was renamed, and undoes it otherwise:
+//! Several files cannot be replaced atomically, so we use a journal. It lists every temporary file
+//! before the first one is created, and gets a line at the end of each phase. A command that finds
+//! the journal of a dead process completes the change if every file was renamed, and rolls it back
+//! otherwise:
 //!
 //! 1. write the journal;
 //! 2. stage new files next to their targets and back up old ones: the journal gets the line
@@ -11,13 +11,13 @@
 //! 3. rename staged files over their targets, PROJECT last: the journal gets the line `renamed`;
 //! 4. remove backups and the journal.
 //!
-//! After a kill, the tree may contain both old and new files until the next writing command
+//! After a crash, the tree may contain a mix of old and new files until the next writing command
 //! recovers it.
 //!
-//! Directories stay open while we use names in them (see [`crate::disk`]). If somebody replaces a
-//! directory with a link in the meantime, the command fails instead of writing outside the project.
-//! We compare each target once more before we replace it, so an edit saved in the meantime stops
-//! the command. Only an edit between this comparison and the rename is lost.
+//! Directories stay open while names in them are used (see [`crate::disk`]). If a directory is
+//! concurrently replaced with a symlink, the command fails instead of writing outside the project.
+//! Each target is compared again right before it is replaced, so a concurrent edit stops the
+//! command; only an edit between this comparison and the rename is lost.
 
 #![allow(clippy::disallowed_methods)] // this module writes the project
 
@@ -37,9 +37,9 @@ use super::{Change, Plan};
 use crate::disk::{Folder, cannot_message, read_bounded, set_mode, status_of};
 use crate::tree::{Changed, LARGEST, Tree, display_root, open_project};
 
-/// Applies all changes of a plan, or none.
+/// Applies a plan, either completely or not at all.
 ///
-/// Returns the number of steps, for tests that inject a fault into each of them.
+/// Returns the number of steps, so that tests can inject a fault into each.
 ///
 /// # Errors
 /// Fails with [`Changed`] if a file that the plan is based on has changed. Also fails if another
@@ -54,23 +54,23 @@ pub fn apply(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
     fs::create_dir_all(root)?;
     let result = write(tree, plan, faults);
     if result.is_err() && new_root {
-        // Best effort, since we report the original error anyway.
+        // Best effort; the original error is reported anyway.
         let _ = fs::remove_dir(root);
     }
     result
 }
 
-/// Completes or undoes an interrupted command. Returns `None` if there was none.
+/// Completes or rolls back an interrupted command. Returns `None` if there was none.
 ///
 /// # Errors
 /// Fails if another command is running in the directory, if the journal was not written by a
-/// command there, or if a file cannot be restored.
+/// command in it, or if a file cannot be restored.
 pub fn recover(root: &Path) -> Result<Option<Recovery>> {
     recover_with(root, Faults::default()).map(|(recovery, _)| recovery)
 }
 
-/// Same as [`recover()`], but also returns the number of steps, for tests that inject a fault into
-/// each of them.
+/// Like [`recover()`], but also returns the number of steps, so that tests can inject a fault into
+/// each.
 ///
 /// # Errors
 /// Fails for the same reasons as [`recover()`], and at the injected fault.
@@ -96,7 +96,7 @@ pub fn recover_with(root: &Path, faults: Faults) -> Result<(Option<Recovery>, us
     Ok((recovery, steps.taken))
 }
 
-/// Whether a command is writing or has left its journal behind.
+/// Whether a command is writing, or was interrupted and left its journal behind.
 ///
 /// # Errors
 /// Fails if the directory cannot be read.
@@ -107,12 +107,12 @@ pub fn is_command_running(root: &Path) -> Result<bool> {
     }
 }
 
-/// Checks the journal of a directory on behalf of a command that writes nothing. If another command
-/// is running, we wait for it. If no command can have written the journal, the result is a warning.
+/// Checks the journal of a directory for a read-only command. Waits while another command is
+/// running. Returns a warning about a journal that no command can have written.
 ///
 /// # Errors
-/// Fails if the other command is still running after ten seconds. Also fails if an interrupted
-/// command has left a mix of old and new files, because the tree is inconsistent then.
+/// Fails if the other command is still running after ten seconds, or if an interrupted command left
+/// an inconsistent tree, i.e. a mix of old and new files.
 pub fn check_journal(root: &Path) -> Result<Option<String>> {
     let Some(folder) = open_project(root)? else {
         return Ok(None);
@@ -164,7 +164,7 @@ fn write(tree: &Tree, plan: &Plan, faults: Faults) -> Result<usize> {
             false => Err(error.context(undone)),
         };
     }
-    // The new tree is in place. If a file cannot be removed now, it stays in the journal for the
+    // The new tree is in place. If a file can't be removed now, it stays in the journal for the
     // next command.
     if steps
         .take("sweep")
@@ -195,7 +195,7 @@ fn run(
     Ok(())
 }
 
-/// Checks that the names of temporary files are unused. Recovery can then assume that files with
+/// Checks that the names of temporary files are unused, so that recovery may assume that files with
 /// these names belong to this command.
 fn check_companions(root: &Folder, record: &Record) -> Result<()> {
     for entry in &record.entries {
@@ -246,7 +246,7 @@ fn stage(root: &Folder, plan: &Plan, record: &Record, steps: &mut Steps) -> Resu
             let there = folder
                 .look(name)
                 .with_context(|| cannot_message("access", &entry.path))?;
-            // A file keeps its mode when it moves.
+            // A moved file keeps its mode.
             let mode = match (change, plan.moved_from(&entry.path)) {
                 (_, Some(from)) => mode_of(root, from)?,
                 (Change::Create { .. }, None) => None,
@@ -288,7 +288,7 @@ fn rename(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
             check_target(&folder, name, before, &entry.path)?;
         }
         match entry.action {
-            // Somebody may have created the file since the plan was made.
+            // The file may have been created since the plan was made.
             Action::Create => match folder.rename_to_free_name(&Entry::staged(name), name) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => bail!(changed(&entry.path)),
                 done => done.with_context(context)?,
@@ -318,8 +318,8 @@ fn changed(path: &str) -> String {
     Changed::new(path).to_string()
 }
 
-/// Creates a file, waits until it is on disk, and returns its inode. Without a mode, the umask
-/// applies, as for other programs.
+/// Creates a file, syncs it to disk, and returns its inode. Without `mode`, the umask applies as
+/// usual.
 fn write_synced(folder: &Folder, name: &str, bytes: &[u8], mode: Option<u32>) -> Result<u64> {
     let context = || cannot_message("write", name);
     let mut file = folder.create_file(name).with_context(context)?;

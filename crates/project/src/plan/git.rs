@@ -1,4 +1,4 @@
-//! Parses git's index to determine whether git tracks a file. We don't run git itself, because a
+//! Reads git's index to find out whether git tracks a file. We don't run git, because a
 //! repository's configuration can make git run other programs.
 
 #![allow(clippy::disallowed_methods)] // this module reads the repository around the project
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::Folder;
 
-/// Enough for millions of files.
+/// Enough for an index of millions of files.
 const LARGEST: u64 = 1 << 30;
 
 /// Checks that git does not track a file, given by its path in the project.
@@ -19,7 +19,7 @@ pub fn check_path_untracked(root: &Path, path: &str) -> Result<(), String> {
     check_untracked(&root.join(folder), name)
 }
 
-/// Checks that git does not track a file in an existing directory. The file itself need not exist.
+/// Checks that git doesn't track a file in an existing directory. The file itself need not exist.
 /// The error is a phrase.
 pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     let unsure = |reason: String| format!("cannot determine if git tracks it ({reason})");
@@ -36,7 +36,7 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
         };
         let index = Index::parse(&index, path.as_bytes()).ok_or_else(|| unsure(unknown()))?;
         let mut is_tracked = index.has_path;
-        // A split index keeps most entries in a second file, which is named in the first.
+        // A split index keeps most entries in a shared index file.
         if let Some(name) = index.shared {
             let shared = read_file(&git, &name).map_err(unsure)?;
             let shared = shared.ok_or_else(|| unsure(format!("`{name}` is missing")))?;
@@ -51,7 +51,7 @@ pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an index entry is the file, or a directory of a sparse index that contains it.
+/// Whether an index entry is `path`, or a sparse directory that contains it.
 fn covers(entry: &[u8], path: &[u8]) -> bool {
     // Some file systems ignore case.
     entry.eq_ignore_ascii_case(path)
@@ -60,12 +60,12 @@ fn covers(entry: &[u8], path: &[u8]) -> bool {
             && path[..entry.len()].eq_ignore_ascii_case(entry))
 }
 
-/// The directory that contains the index, if `top` is the root of a work tree.
+/// Returns the directory with the index, if `top` is the root of a work tree.
 fn repository(top: &Path) -> Result<Option<PathBuf>, String> {
     let dot = top.join(".git");
     match std::fs::metadata(&dot) {
         Ok(found) if found.is_dir() => Ok(Some(dot)),
-        // Linked work trees and submodules have a file that contains the path of the git directory.
+        // In linked work trees and submodules, `.git` is a file with the path of the git directory.
         Ok(found) if found.is_file() => {
             let text = read_file(top, ".git")?.unwrap_or_default();
             let text = String::from_utf8(text).map_err(|_| "`.git` is not valid UTF-8".to_owned())?;
@@ -91,17 +91,17 @@ fn unknown() -> String {
     "the format of the index is not supported".to_owned()
 }
 
-/// What we need of an index, as described in gitformat-index(5).
+/// The parts that we need of an index, as described in gitformat-index(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Index {
     has_path: bool,
-    /// Name of the shared index, which contains the entries missing here.
+    /// Name of the shared index of a split index.
     shared: Option<String>,
 }
 
 impl Index {
     fn parse(bytes: &[u8], path: &[u8]) -> Option<Index> {
-        // The format doesn't say whether its hashes are SHA-1 or SHA-256, so we try both.
+        // The index doesn't say whether its hashes are SHA-1 or SHA-256, so try both.
         [20, 32]
             .into_iter()
             .find_map(|width| Index::parse_with(bytes, path, width))
@@ -121,7 +121,7 @@ impl Index {
         let mut name: Vec<u8> = Vec::new();
         for _ in 0..number(bytes, 8)? {
             let start = at;
-            // An entry begins with ten 32-bit status fields, the hash and the flags.
+            // An entry starts with ten 32-bit status fields, the hash and the flags.
             at += 40 + width;
             let flags = u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?);
             at += 2;
@@ -130,7 +130,7 @@ impl Index {
                 at += 2;
             }
             if version == 4 {
-                // Names are prefix-compressed.
+                // Version 4 names are prefix-compressed.
                 let (dropped, next) = offset(bytes, at)?;
                 name.truncate(name.len().checked_sub(dropped)?);
                 at = next;
@@ -140,13 +140,13 @@ impl Index {
             let length = bytes.get(at..end)?.iter().position(|byte| *byte == 0)?;
             name.extend_from_slice(&bytes[at..at + length]);
             at += length + 1;
-            // Older versions pad each entry to a multiple of eight bytes.
+            // Before version 4, entries are padded to a multiple of eight bytes.
             if version < 4 {
                 at = start + (at - start).next_multiple_of(8);
             }
             found.has_path |= covers(&name, path);
         }
-        // The extensions come after the entries.
+        // Extensions follow the entries.
         while at < end {
             let size = usize::try_from(number(bytes, at + 4)?).ok()?;
             let body = bytes.get(at + 8..(at + 8).checked_add(size)?)?;
@@ -167,7 +167,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Decodes a variable-length offset as in pack files, seven bits per byte. Returns the offset and
-/// the position after it.
+/// the position of the next byte.
 fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// We let git itself write an index in each version and format.
+    /// git itself writes the index, in each version and format.
     #[test]
     fn finds_tracked_files() {
         for setup in [
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
         std::fs::create_dir(folder.path().join(".git")).expect("a folder");
         assert_eq!(check_untracked(folder.path(), "a"), Ok(()));
-        // This is a linked work tree or a submodule.
+        // A linked work tree or a submodule.
         std::fs::create_dir(folder.path().join("w")).expect("a folder");
         std::fs::write(folder.path().join("w/.git"), "gitdir: ../.git\n").expect("a file");
         assert_eq!(check_untracked(&folder.path().join("w"), "a"), Ok(()));

@@ -1,27 +1,26 @@
-//! The journal: a file that records the progress of a command, and a lock that keeps out other
-//! commands.
+//! The journal: a file that records a command's progress, and a lock against concurrent commands.
 //!
 //! The journal is a file in the project directory, so it may come from a repository, an archive or
 //! another user. A command acts on a journal only if all of these conditions hold:
 //!
-//! - It is a regular file with a single hard link, belongs to the user, can be opened without
-//!   following links and without blocking, and has at most [`LARGEST`] bytes.
+//! - It is a regular file with a single hard link, is owned by the user, can be opened without
+//!   following symlinks and without blocking, and has at most [`LARGEST`] bytes.
 //! - git does not track it, according to the index of the repository.
-//! - It contains its own inode and the inode of its directory. An attacker cannot know which inodes
-//!   both will get when they are cloned or unpacked.
+//! - It contains its own inode and the inode of its directory. An attacker can't predict which
+//!   inodes both will get when they are cloned or unpacked.
 //! - A plan may write to each of its paths: a path within the project, but not in a version control
 //!   directory, in Cargo's configuration or among rbuilder's own files; or the Cargo.toml of a
 //!   workspace above, to which `init` adds the project.
 //!
-//! The effects of a journal are limited as well (see [`super::recover`]): recovery removes or
-//! renames only files whose inodes the command recorded when it created them, and keeps any other
-//! file under a new name.
+//! The effects of a journal are limited as well (see [`super::recover`]): recovery only removes or
+//! renames files whose inodes the command recorded on creation, and keeps any other file under a
+//! new name.
 //!
-//! This does not protect against somebody who can write to the directory while commands run, or who
-//! can guess inodes, e.g. in a machine image that never changes. They can make rbuilder replace
-//! files *within* the project directory, or a Cargo.toml above it, with neighboring files. Except
-//! for that Cargo.toml, they could do so without rbuilder. Systems without inodes (Windows) cannot
-//! distinguish a copied journal from the original.
+//! This doesn't protect against an attacker who can write to the directory while commands run, or
+//! who can guess inodes, e.g. in an immutable machine image. Such an attacker can make rbuilder
+//! replace files *within* the project directory, or a Cargo.toml above it, with neighboring files.
+//! Apart from that Cargo.toml, write access alone would suffice for that. Systems without inodes
+//! (Windows) cannot distinguish a copied journal from the original.
 
 #![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output
 
@@ -41,16 +40,16 @@ use crate::tree::display_root;
 /// Enough for a hundred thousand files.
 const LARGEST: u64 = 32 << 20;
 
-/// How long a writing command sleeps in total while it waits for readers, which hold the lock only
-/// briefly. We add up the sleeps instead of reading the clock, because on a busy machine both
-/// sleeps and readers take longer.
+/// Total time that a writing command sleeps while it waits for readers, which hold the lock only
+/// briefly. Sleeps are added up rather than measured, because on a busy machine readers take longer
+/// as well.
 const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 
-/// How long a reading command waits for a writer. Here the clock decides, because on a busy machine
-/// a sleep of [`TRY`] takes several times as long.
+/// Timeout for a reading command that waits for a writer. Measured by the clock, since a sleep of
+/// [`TRY`] takes several times as long on a busy machine.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
-/// Interval between attempts to take the lock.
+/// Interval between attempts to acquire the lock.
 const TRY: Duration = Duration::from_millis(5);
 
 pub(super) struct Journal {
@@ -59,19 +58,19 @@ pub(super) struct Journal {
     pub(super) left: Option<Interruption>,
 }
 
-/// What a command that writes nothing finds.
+/// Journal state as seen by a read-only command.
 pub(super) enum JournalState {
     /// No command is running, and none was interrupted.
     Quiet,
     Interrupted(Interruption),
-    /// Not written by any command. Contains the reason.
+    /// Not written by any command, with the reason.
     Foreign(String),
 }
 
 impl Journal {
     /// Opens or creates the journal of a directory, locks it, and reads the record of an
     /// interrupted command. Fails if another command is running, or if no command can have written
-    /// the file.
+    /// the journal.
     pub(super) fn open(folder: &Folder, root: &Path) -> Result<Journal> {
         let mut waited = Duration::ZERO;
         let mut is_own = false;
@@ -88,7 +87,7 @@ impl Journal {
                 continue;
             };
             check_plain(&status).map_err(|reason| foreign(root, &reason))?;
-            // If the journal is gone again, another command has just finished.
+            // The journal is gone again: another command has just finished.
             let Some(file) = open_journal(folder, true)? else {
                 continue;
             };
@@ -102,7 +101,7 @@ impl Journal {
                 Err(TryLockError::WouldBlock) => return Err(busy(root)),
                 Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the journal"),
             }
-            // The previous lock owner may have removed the file that we opened.
+            // The previous lock owner may have removed the file we opened.
             if !is_at(&file, folder)? {
                 continue;
             }
@@ -123,7 +122,7 @@ impl Journal {
         Ok(status_of(&self.file).context("cannot read the journal")?.inode)
     }
 
-    /// Appends a line and waits until it is on disk.
+    /// Appends a line and syncs it to disk.
     pub(super) fn note(&mut self, line: LineRef<'_>, steps: &mut Steps) -> Result<()> {
         steps.take("journal")?;
         let length = status_of(&self.file).context("cannot read the journal")?.length;
@@ -135,8 +134,8 @@ impl Journal {
             .and_then(|()| self.file.sync_all())
             .and_then(|()| self.folder.sync());
         if let Err(error) = written {
-            // We don't know whether the line is on disk. Since the phase has not ended, recovery
-            // must not find it.
+            // The line may or may not be on disk. Truncate it, so that recovery doesn't take the
+            // phase for completed.
             self.file.set_len(length).context("cannot write the journal")?;
             return Err(error).context("cannot write the journal");
         }
@@ -156,8 +155,8 @@ impl Journal {
     }
 }
 
-/// Reads the journal of a directory without changing anything. Waits while a command is running,
-/// but no longer than [`WAIT_FOR_WRITER`].
+/// Reads the journal of a directory without changing anything. Waits up to [`WAIT_FOR_WRITER`] for
+/// a running command.
 pub(super) fn read_journal(folder: &Folder, root: &Path) -> Result<JournalState> {
     let started = Instant::now();
     loop {
@@ -205,7 +204,7 @@ fn open_journal(folder: &Folder, to_write: bool) -> Result<Option<File>> {
     }
 }
 
-/// Reads a journal. If this process created the journal, git cannot track it.
+/// Reads a journal. If this process created it, git can't be tracking it.
 fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Option<Interruption>, String> {
     let context = |error: std::io::Error| format!("it cannot be read: {error}");
     let status = status_of(file).map_err(context)?;
@@ -221,7 +220,7 @@ fn read(file: &File, folder: &Folder, root: &Path, is_own: bool) -> Result<Optio
     Ok(left)
 }
 
-/// Checks that a file can be a journal. The error is the reason, as a phrase.
+/// Checks that a file qualifies as a journal. The error is a phrase.
 fn check_plain(status: &Status) -> Result<(), String> {
     let flaw = match status.sort {
         Sort::Link => "it is a symbolic link",

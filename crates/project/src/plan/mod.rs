@@ -1,8 +1,8 @@
 //! The changes made by a command as a value, which can be shown, compared, printed as JSON, applied
 //! or dropped.
 //!
-//! A command computes all changes before it writes anything. It reads files through its plan, so
-//! that later steps see the changes of earlier ones. Changed files keep their line endings.
+//! A command computes all changes before it writes anything. Reads go through its plan, so later
+//! steps see the changes of earlier ones. Changed files keep their line endings.
 
 pub mod apply;
 mod git;
@@ -42,14 +42,14 @@ pub enum Change {
         /// New content.
         after: String,
     },
-    /// The file is owned by the command and is rewritten.
+    /// The file is owned by the command and rewritten.
     Replace {
         /// Current content.
         before: String,
         /// New content.
         after: String,
     },
-    /// A file that the command wrote is no longer needed.
+    /// A file written by a command is no longer needed.
     Delete {
         /// Current content.
         before: String,
@@ -67,7 +67,7 @@ impl Change {
         }
     }
 
-    /// The current content, which is empty if the file does not exist.
+    /// The current content; empty if the file does not exist.
     pub fn before(&self) -> &str {
         match self {
             Change::Create { .. } => "",
@@ -88,13 +88,13 @@ impl Change {
     }
 }
 
-/// The changes of a command by path, at most one for each file.
+/// The changes of a command by path, at most one per file.
 #[derive(Debug, Default)]
 pub struct Plan {
     changes: BTreeMap<String, Change>,
     unchanged: BTreeSet<String>,
     conflicts: BTreeSet<String>,
-    /// The old path of each moved file, by its new path.
+    /// Old path of each moved file, by new path.
     moves: BTreeMap<String, String>,
 }
 
@@ -115,7 +115,7 @@ impl Plan {
         &self.changes
     }
 
-    /// The files that need no change.
+    /// Files that need no change.
     pub fn unchanged(&self) -> impl Iterator<Item = &str> {
         self.unchanged
             .iter()
@@ -123,7 +123,7 @@ impl Plan {
             .filter(|path| !self.changes.contains_key(*path))
     }
 
-    /// Whether the plan includes a decision about a file, even if only to keep it.
+    /// Whether the plan covers a file, even if only to keep it.
     pub fn has(&self, path: &str) -> bool {
         self.changes.contains_key(path) || self.unchanged.contains(path)
     }
@@ -133,7 +133,7 @@ impl Plan {
         self.changes.is_empty()
     }
 
-    /// Reads a file as it is with the changes planned so far.
+    /// Reads a file with the changes planned so far.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -144,8 +144,8 @@ impl Plan {
         }
     }
 
-    /// Writes a file owned by the command. If the file exists with different content, this is a
-    /// conflict unless `force` is set.
+    /// Writes a file owned by the command. An existing file with different content is a conflict,
+    /// unless `force` is set.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -182,8 +182,8 @@ impl Plan {
     /// Sets the new text of a file owned by the user.
     ///
     /// # Errors
-    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if it lacks an item
-    /// that was in the file.
+    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if an item of the
+    /// file is missing in it.
     pub fn edit(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         if before != text {
@@ -206,8 +206,8 @@ impl Plan {
     /// Sets the new text of a file owned by the user, after lines were removed from it.
     ///
     /// # Errors
-    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if it contains an
-    /// item that was not in the file.
+    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if it contains a new
+    /// item.
     pub fn cut(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         verify_cut(path, &before, text)
@@ -215,9 +215,9 @@ impl Plan {
         self.set(tree, path, text, |before, after| Change::Edit { before, after })
     }
 
-    /// Moves files. A file may take the place of another file that moves.
+    /// Moves files. A file may take the path of another moved file.
     ///
-    /// A move is applied as a deletion and a creation. It is only shown differently.
+    /// A move is applied as a deletion and a creation, and only displayed as a move.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -232,7 +232,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the old path of a file that moves to an unused path.
+    /// Returns the old path of a file that moves to a previously unused path.
     pub fn moved_from(&self, path: &str) -> Option<&str> {
         let from = self.moves.get(path)?;
         let is_created = matches!(self.changes.get(path), Some(Change::Create { .. }));
@@ -240,18 +240,18 @@ impl Plan {
         (is_created && is_deleted).then_some(from)
     }
 
-    /// Whether a file is deleted because it moves.
+    /// Whether a file is deleted because it moves elsewhere.
     pub fn moves_away(&self, path: &str) -> bool {
         let mut moved = self.moves.keys().filter_map(|to| self.moved_from(to));
         moved.any(|from| from == path)
     }
 
-    /// Records that a file is kept as it is.
+    /// Records that a file is kept.
     pub fn keep(&mut self, path: &str) {
         self.unchanged.insert(path.to_owned());
     }
 
-    /// Removes a file, if it exists.
+    /// Removes a file. No-op if it does not exist.
     ///
     /// # Errors
     /// Fails as [`Tree::read`] does.
@@ -259,7 +259,7 @@ impl Plan {
         check_writable(path)?;
         match tree.read(path)? {
             Some(before) => self.changes.insert(path.to_owned(), Change::Delete { before }),
-            // The file doesn't exist yet, so it's enough to forget that we planned to create it.
+            // The file doesn't exist yet, so just drop its planned creation.
             None => self.changes.remove(path),
         };
         Ok(())
@@ -294,7 +294,7 @@ impl Plan {
                 self.unchanged.insert(path.to_owned());
             }
             Some(before) => {
-                // We still replace this file if lines are added to it later.
+                // A later edit doesn't change that this file is replaced.
                 let replaced = matches!(self.changes.get(path), Some(Change::Replace { .. }));
                 let after = line_ends::adopt(text, &before).into_owned();
                 let change = if replaced {
@@ -317,16 +317,15 @@ impl Plan {
     }
 }
 
-/// Files in these directories decide which programs git, other version control systems and Cargo
-/// run, so no command writes into them.
+/// Directories whose files decide which programs git, other version control systems and Cargo run.
+/// No command writes to them.
 const CLOSED: [&str; 6] = [".git", ".hg", ".jj", ".sl", ".svn", ".cargo"];
 
-/// Rejects paths that a plan must not write to. The path must be within the project, except for the
-/// manifest of a workspace above. It must not be in a directory whose files decide which programs
-/// run, and must not be one of rbuilder's temporary files.
+/// Rejects paths that a plan must not write to: outside the project (except for the manifest of a
+/// workspace above), in a directory whose files decide which programs run, or one of rbuilder's
+/// temporary files.
 ///
-/// `.github` and `rust-toolchain.toml` are fine: they are ordinary project files, and `init` writes
-/// to `.github`.
+/// `.github` and `rust-toolchain.toml` are ordinary project files, and `init` writes to `.github`.
 pub(crate) fn check_writable(path: &str) -> Result<()> {
     if levels_above(path).is_some() {
         return Ok(());
@@ -343,13 +342,13 @@ pub(crate) fn check_writable(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a name refers to one of the closed directories on any file system. Some file systems
-/// ignore case, some drop trailing dots and spaces or invisible characters, and some have a second,
-/// short name for each file (e.g. `GIT~1`).
+/// Whether a name refers to one of the closed directories on any file system. Some ignore case,
+/// trailing dots and spaces or invisible characters, and some give each file a second, short name
+/// (e.g. `GIT~1`).
 fn is_closed(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii).collect();
     let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();
-    // On NTFS, `.git::$INDEX_ALLOCATION` is another name of `.git`.
+    // On NTFS, `.git::$INDEX_ALLOCATION` is an alias of `.git`.
     let plain = plain.split(':').next().unwrap_or_default();
     CLOSED.contains(&plain) || plain.starts_with("git~") || plain.starts_with("cargo~")
 }

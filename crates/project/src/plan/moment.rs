@@ -1,12 +1,12 @@
-//! Detects commands that run while the project directory is being read.
+//! Detects commands that write while the project directory is being read.
 //!
-//! A writing command creates the journal in the project directory and removes it again, and both
-//! change the directory's status. So if the status is the same before and after reading, and there
-//! was no journal before, no command wrote in between. Therefore, readers need no lock.
+//! A writing command creates the journal in the project directory and removes it again; both change
+//! the directory's status. So if there was no journal before reading, and the status is the same
+//! afterwards, no command wrote in between. Readers therefore need no lock.
 //!
-//! We only print an error, or the message that there is nothing to do, if no other command wrote in
-//! between. Otherwise the command starts over. Before a plan is applied, everything that was read,
-//! including source, is compared with the disk again under the lock.
+//! An error, or the message that there is nothing to do, is only printed if no other command wrote
+//! meanwhile. Otherwise the command starts over. Before a plan is applied, everything that was
+//! read, including source, is compared with the disk again under the lock.
 
 #![allow(clippy::disallowed_methods)] // the clock decides how long to wait, and does not affect output
 
@@ -15,12 +15,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Folder;
 
-/// File systems take timestamps from the kernel's clock, which ticks at least every 10 ms, so two
-/// changes within a tick have the same timestamp. We don't support file systems with a granularity
-/// of seconds.
+/// File systems take timestamps from the kernel's clock, which ticks at least every 10 ms, so
+/// changes within a tick can't be told apart. File systems with a granularity of seconds aren't
+/// supported.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How often we read the status again after a recent change.
+/// Maximum number of reads of the status after a recent change.
 const MOST_LOOKS: usize = 5;
 
 /// The status of a project directory at one point in time.
@@ -28,13 +28,12 @@ const MOST_LOOKS: usize = 5;
 pub struct Moment {
     root: PathBuf,
     status: Option<(u64, i128)>,
-    /// True if the last change is old enough for a new change to get a different timestamp.
+    /// Whether the last change is old enough for a new change to get a different timestamp.
     is_settled: bool,
 }
 
 impl Moment {
-    /// Reads the status of a directory. After a recent change, waits for the next tick of the
-    /// clock.
+    /// Reads the status of a directory. After a recent change, this waits for the next clock tick.
     pub fn take(root: &Path) -> Moment {
         let mut moment = Moment::glance(root);
         for _ in 0..MOST_LOOKS {
@@ -47,7 +46,7 @@ impl Moment {
         moment
     }
 
-    /// Reads the status of a directory without waiting. After a recent change, [`Moment::holds`]
+    /// Reads the status of a directory without waiting. If it changed recently, [`Moment::holds`]
     /// always returns false.
     pub fn glance(root: &Path) -> Moment {
         let status = look(root);
@@ -61,12 +60,12 @@ impl Moment {
         }
     }
 
-    /// Whether the directory cannot have changed since.
+    /// Whether the directory is guaranteed to be unchanged since.
     pub fn holds(&self) -> bool {
         self.is_settled && !self.has_passed()
     }
 
-    /// Whether the directory has changed since.
+    /// Whether the directory has definitely changed since.
     pub fn has_passed(&self) -> bool {
         look(&self.root) != self.status
     }

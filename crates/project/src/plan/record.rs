@@ -1,5 +1,5 @@
-//! The contents of a journal. They must suffice to restore the old tree or to clean up after the
-//! new one, without the plan.
+//! The contents of a journal, sufficient to restore the old tree, or to clean up after the new one,
+//! without the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,23 +12,22 @@ use crate::hash::fnv1a_64;
 /// File name of the journal in the project directory.
 pub const JOURNAL: &str = ".rbuilder-journal";
 
-/// We ignore journals in any other format.
+/// Journals in any other format are ignored.
 const FORMAT: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     format: u32,
-    /// Inode of the journal itself. If somebody copies, unpacks or checks out a journal, it gets a
-    /// different one.
+    /// Inode of the journal itself. It differs in a copied, unpacked or checked-out journal.
     journal: u64,
     root: u64,
-    /// Directories that did not exist. Parents come first.
+    /// Directories to create, parents first.
     pub(super) folders: Vec<String>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// A file in a plan. Its name determines the names of its staged file and its backup.
+/// A file in a plan. The names of its staged file and its backup derive from its name.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
@@ -46,8 +45,8 @@ pub(super) enum Action {
     Delete,
 }
 
-/// Length and hash of a file's content. We only detect edits with this. Against attacks, files are
-/// identified by their inode.
+/// Length and hash of a file's content. Only used to detect edits; attacks are fended off by
+/// comparing inodes.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
@@ -64,13 +63,13 @@ impl Content {
     }
 }
 
-/// Inodes of an entry's temporary files, known once all files are staged. If there is no such file,
-/// the inode is 0.
+/// Inodes of an entry's temporary files, known once all files are staged. 0 if there is no such
+/// file.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Inodes {
     pub(super) staged: u64,
-    /// For a deletion this is the inode of the target itself, which we rename to the backup.
+    /// For a deletion, the inode of the target itself, which is renamed to the backup.
     pub(super) backup: u64,
 }
 
@@ -78,7 +77,7 @@ pub(super) struct Inodes {
 #[serde(rename_all = "lowercase")]
 pub(super) enum LineRef<'a> {
     Begin(&'a Record),
-    /// All files are staged, in the order of the entries. Renaming begins.
+    /// All files are staged, in entry order. Renaming begins.
     Staged(&'a [Inodes]),
     Renamed,
     Restored,
@@ -95,13 +94,13 @@ enum Line {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Old, because no file was renamed.
+    /// Old tree: no file was renamed.
     Begun,
-    /// Mixed, because some files may have been renamed.
+    /// Mixed tree: some files may have been renamed.
     Staged,
-    /// New, because all files were renamed.
+    /// New tree: all files were renamed.
     Renamed,
-    /// Old again, because all files were restored.
+    /// Old tree again: all files were restored.
     Restored,
 }
 
@@ -113,7 +112,7 @@ pub(super) struct Interruption {
 }
 
 impl Record {
-    /// Creates the record of a plan. Fails if a parent directory is a link or a file.
+    /// Creates the record of a plan. Fails if a parent directory is a symlink or a file.
     pub(super) fn new(root: &Folder, journal: u64, plan: &Plan) -> Result<Record> {
         let mut folders: Vec<String> = Vec::new();
         let mut entries: Vec<Entry> = Vec::new();
@@ -144,8 +143,7 @@ impl Record {
                 after: change.after().map(|after| Content::of(after.as_bytes())),
             });
         }
-        // PROJECT comes last. It describes the other files, so it must never refer to files that do
-        // not exist.
+        // PROJECT comes last: it describes the other files and must never refer to missing ones.
         entries.sort_by_key(|entry| entry.path == crate::project::FILE);
         Ok(Record {
             format: FORMAT,
@@ -156,12 +154,12 @@ impl Record {
         })
     }
 
-    /// Says why rbuilder cannot have written this record to this file in this directory, if so.
+    /// Explains why rbuilder cannot have written this record to this file in this directory, if so.
     fn find_flaw(&self, journal: u64, root: u64) -> Option<String> {
         if self.format != FORMAT {
             return Some(format!("its format is {}, expected {FORMAT}", self.format));
         }
-        // The inodes in a copy are different.
+        // A copy has different inodes.
         if self.journal != journal || self.root != root {
             return Some("it was copied from elsewhere".to_owned());
         }
@@ -202,11 +200,10 @@ impl Record {
 }
 
 impl Interruption {
-    /// Parses a journal. Without a complete line there is nothing to recover, since nothing has
-    /// changed yet. Fails if rbuilder cannot have written the journal in this directory. The error
-    /// is the reason, as a phrase.
+    /// Parses a journal. Without a complete line nothing was changed yet, so there is nothing to
+    /// recover. The error is a phrase that explains why rbuilder cannot have written the journal.
     pub(super) fn parse(bytes: &[u8], journal: u64, root: u64) -> Result<Option<Interruption>, String> {
-        // If the last line is incomplete, its phase has not begun, so drop it.
+        // Drop an incomplete last line; its phase has not begun.
         let complete = bytes
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -265,8 +262,8 @@ impl Entry {
         temporary_name(name, "old")
     }
 
-    /// Returns the name under which we keep an edited target when the old file is restored. `count`
-    /// makes the name unique.
+    /// Returns the name under which an edited target is kept when the old file is restored. `count`
+    /// makes it unique.
     pub(super) fn kept(name: &str, count: usize) -> String {
         let number = if count == 0 {
             String::new()
@@ -281,7 +278,7 @@ impl Entry {
     }
 }
 
-/// Returns a hidden name in the same directory, because a rename within a directory never crosses
+/// Returns a hidden name in the same directory, since a rename within a directory never crosses
 /// file systems.
 fn temporary_name(name: &str, end: &str) -> String {
     let hidden = format!(".{name}.rbuilder-{end}");

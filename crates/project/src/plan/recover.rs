@@ -1,11 +1,11 @@
-//! Recovery from an interrupted command. It either restores the old tree completely, or removes the
-//! temporary files next to the new tree.
+//! Recovery from an interrupted command: either the old tree is restored completely, or the
+//! temporary files next to the new tree are removed.
 //!
-//! We only remove or rename files that the command created. The journal contains the inode of each
-//! staged file and backup. If a file has another inode, content or owner, or a second hard link,
-//! then it belongs to the user. If such a file has taken the place of a target, we rename it to
-//! `<name>.rbuilder-kept` and never overwrite it. All files are inspected before the first change,
-//! so a recovery that cannot succeed changes nothing. An interrupted recovery can be resumed.
+//! Only files that the command created are removed or renamed. The journal contains the inode of
+//! each staged file and backup. A file with another inode, content or owner, or with a second hard
+//! link, belongs to the user. If it took the place of a target, it is renamed to
+//! `<name>.rbuilder-kept` and never overwritten. All files are inspected before the first change,
+//! so a recovery that can't succeed changes nothing. An interrupted recovery can be resumed.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -18,17 +18,18 @@ use super::steps::Steps;
 use crate::disk::{Folder, Sort, Status, cannot_message, effective_user, read_bounded, status_of};
 use crate::paths::folder_of;
 
-/// A larger target cannot be the staged file.
+/// A larger target can't be the staged file.
 const LARGEST: u64 = crate::tree::LARGEST;
 
 /// The result of a recovery.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// True if the old tree was restored, and false if the new one was completed.
+    /// Whether the old tree was restored rather than the new one completed.
     pub undone: bool,
     /// The files of the interrupted command.
     pub files: Vec<String>,
-    /// Edited files found in place of files to restore, each with the path under which it is kept.
+    /// Edited files that were in the way of files to restore, with the paths under which they are
+    /// kept.
     pub kept: Vec<(String, String)>,
 }
 
@@ -48,9 +49,9 @@ impl std::fmt::Display for Recovery {
     }
 }
 
-/// Restores the old tree or completes the new one, and removes temporary files. Then empties the
-/// journal. If a required file is missing, or is not the command's, this fails without any change.
-/// If the system denies a change, the next attempt resumes there.
+/// Restores the old tree or completes the new one, removes temporary files, and empties the
+/// journal. Fails without any change if a required file is missing or isn't the command's. If the
+/// OS refuses a change, the next attempt resumes there.
 pub(super) fn resolve_interruption(
     root: &Folder,
     journal: &mut Journal,
@@ -70,7 +71,7 @@ pub(super) fn resolve_interruption(
     let seen = EntryState::all(root, left)?;
     if left.stage == Stage::Staged {
         for (seen, entry) in seen.iter().zip(&left.record.entries) {
-            // Check all of them before we change any.
+            // Check all of them before changing any.
             seen.check(entry)?;
         }
         for (seen, entry) in seen.iter().zip(&left.record.entries) {
@@ -95,8 +96,8 @@ pub(super) fn resolve_interruption(
 pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: &mut Steps) -> Result<()> {
     for (seen, entry) in EntryState::all(root, left)?.iter().zip(&left.record.entries) {
         let Some(folder) = &seen.folder else { continue };
-        // Remove the backup first, because if a staged file is still there, recovery concludes that
-        // its target was never replaced.
+        // Remove the backup first: as long as the staged file exists, recovery concludes that its
+        // target was never replaced.
         for (part, name) in [
             (&seen.backup, Entry::backup(&seen.name)),
             (&seen.staged, Entry::staged(&seen.name)),
@@ -113,7 +114,7 @@ pub(super) fn remove_temporary_files(root: &Folder, left: &Interruption, steps: 
 }
 
 fn remove_folders(root: &Folder, record: &Record, steps: &mut Steps) -> Result<()> {
-    // Start with the innermost, because only an empty directory can be removed.
+    // Innermost first, since only an empty directory can be removed.
     for path in record.folders.iter().rev() {
         let Some((folder, name)) = root.reach(path)? else {
             continue;
@@ -143,8 +144,7 @@ pub(super) fn remove_empty_folders(root: &Folder, record: &Record) {
             path = folder;
             match root.reach(path) {
                 Ok(Some((above, name))) if above.remove_folder(name).is_ok() => {}
-                // This is best effort. git does not track empty directories, so it does no harm if
-                // one stays behind.
+                // Best effort: git doesn't track empty directories, so a leftover does no harm.
                 _ => break,
             }
         }
@@ -191,7 +191,7 @@ struct EntryState {
 enum Target {
     New,
     Old,
-    /// A different file, so the user has edited it.
+    /// A different file, i.e. edited by the user.
     Edited,
 }
 
@@ -267,7 +267,7 @@ impl EntryState {
         }
         let needs_backup = match entry.action {
             Action::Create => false,
-            // If the staged file still exists, the target was not replaced.
+            // The target was not replaced if the staged file still exists.
             Action::Write => matches!(self.staged, Part::Missing) && self.target != Some(Target::Old),
             Action::Delete => self.target.is_none(),
         };
@@ -281,8 +281,8 @@ impl EntryState {
         Ok(())
     }
 
-    /// Restores the old file if the target was replaced. Returns the path under which an edit is
-    /// kept.
+    /// Restores the old file if the target was replaced. Returns the path under which an edited
+    /// target is kept.
     fn restore(&self, entry: &Entry, steps: &mut Steps) -> Result<Option<String>> {
         let Some(folder) = &self.folder else {
             return Ok(None);
@@ -301,7 +301,7 @@ impl EntryState {
         match (&self.target, entry.action) {
             (None, _) => {}
             (Some(Target::New), Action::Create) => folder.remove_file(&self.name).with_context(context)?,
-            // The backup replaces it below in a single step.
+            // Replaced atomically by the backup below.
             (Some(Target::New), Action::Write) => {}
             (Some(Target::Old), Action::Write) => {}
             (Some(_), _) => kept = Some(keep(folder, &self.name, &entry.path)?),
@@ -342,13 +342,13 @@ impl Target {
     }
 }
 
-/// Whether the command may have created a file. If so, it is a regular file with a single hard link
-/// that belongs to the user.
+/// Whether the command may have created a file, i.e. it is a regular file with a single hard link
+/// and is owned by the user.
 fn is_own(status: &Status) -> bool {
     status.sort == Sort::File && status.owner == effective_user() && status.links == 1
 }
 
-/// Renames a file to the next free name for kept files, and returns the new path.
+/// Renames a file to the next free `kept` name, and returns the new path.
 fn keep(folder: &Folder, name: &str, path: &str) -> Result<String> {
     for count in 0.. {
         let kept = Entry::kept(name, count);

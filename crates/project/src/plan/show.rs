@@ -1,4 +1,4 @@
-//! Renders plans as a summary, as a diff and as JSON.
+//! Renders plans as summaries, diffs and JSON.
 
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -6,7 +6,7 @@ use similar::TextDiff;
 use super::{Change, Plan};
 use crate::project::BASE;
 
-/// Describes each change in a line. `show` converts a file's path to one that the user can open.
+/// Describes each change on a line. `show` converts a project path to one that the user can open.
 pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
     if plan.is_empty() {
         return "unchanged: everything is up to date\n".to_owned();
@@ -19,13 +19,13 @@ pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// Skips the deletions that are part of moves.
+/// Filters out deletions that are part of a move.
 fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
     let changes = plan.changes().iter();
     changes.filter(|(path, _)| !plan.moves_away(path))
 }
 
-/// Sorts a diff for its readers: code first, then manifests, then files that tools maintain.
+/// Order of files in a diff: code first, then manifests, then files maintained by tools.
 fn rank(path: &str) -> u8 {
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
     match path {
@@ -40,7 +40,7 @@ fn rank(path: &str) -> u8 {
 /// Renders the plan as a unified diff for `git apply` and `patch -p1`, code first.
 pub fn render_diff(plan: &Plan) -> String {
     let has_moves = plan.changes().keys().any(|path| plan.moves_away(path));
-    // Nobody reads compressed texts, so leave them out.
+    // The base is compressed text, which nobody reads.
     let mut changes: Vec<_> = shown_changes(plan).filter(|(path, _)| *path != BASE).collect();
     changes.sort_by_key(|(path, _)| rank(path));
     changes
@@ -70,7 +70,7 @@ pub fn render_diff(plan: &Plan) -> String {
         .collect()
 }
 
-/// The `diff --git` line for a file. Without it, git would treat the diff as part of the preceding
+/// The `diff --git` line of a file, without which git would attribute the hunks to the preceding
 /// move.
 fn git_header(path: &str, change: &Change) -> String {
     let mode = match change {
@@ -90,7 +90,7 @@ fn render_move(from: &str, to: &str, (before, after): (&str, &str)) -> String {
     format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n{hunks}")
 }
 
-/// Renders the plan as JSON. `applied` says whether the files were written.
+/// Renders the plan as JSON. `applied` states whether the files were written.
 pub fn render_json(plan: &Plan, command: &str, applied: bool) -> Value {
     let changes: Vec<Value> = shown_changes(plan)
         .map(|(path, change)| match plan.moved_from(path) {

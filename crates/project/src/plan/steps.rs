@@ -1,13 +1,13 @@
-//! Steps that change the project directory, and faults to inject into them.
+//! Steps that change the project directory, and fault injection for them.
 
 use anyhow::{Result, bail};
 
 /// Faults to inject in tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Number of the step that fails, counted from 0; `None` for no fault.
+    /// Index of the failing step, or `None` for no fault.
     pub at: Option<usize>,
-    /// Whether the process aborts at that step, as by `kill -9`.
+    /// Whether the process aborts at that step, as if by `kill -9`.
     pub abort: bool,
 }
 
@@ -30,7 +30,7 @@ impl Steps {
         Ok(())
     }
 
-    /// Counts a step that cannot fail but during which the process can die.
+    /// Counts a step that cannot fail but may be interrupted.
     pub(super) fn pass(&mut self) {
         if self.faults.abort && self.faults.at == Some(self.taken) {
             std::process::abort();

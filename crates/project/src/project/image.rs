@@ -1,4 +1,4 @@
-//! The image that a kind's controller deploys, as recorded by `create api --image`.
+//! The image deployed by a kind's controller, as recorded by `create api --image`.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::names::FlagDiagnostic;
 
-/// Maximum length of an image reference, including host and digest. Registries and container
-/// runtimes reject longer names.
+/// Maximum length of an image reference with host and digest. Registries and container runtimes
+/// reject longer ones.
 const LONGEST_NAME: usize = 512;
 
 /// An image, and how to start its containers.
@@ -18,14 +18,14 @@ const LONGEST_NAME: usize = 512;
 pub struct Image {
     /// E.g. `memcached:1.6.26-alpine3.19`.
     pub name: String,
-    /// The container's command and arguments. Defaults to those of the image.
+    /// Command and arguments of the container. Defaults to those of the image.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Port on which the container listens.
+    /// Port that the container listens on.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
-    /// User ID that the container runs as. Defaults to the image's user. It is never root, because
-    /// the Pod Security Standard "restricted" forbids that.
+    /// User ID that the container runs as. Defaults to the image's user. Never root, which the Pod
+    /// Security Standard "restricted" forbids.
     #[serde(default)]
     pub run_as_user: Option<NonZeroU32>,
 }
@@ -34,7 +34,7 @@ impl Image {
     /// Checks the values that are written into generated source.
     ///
     /// # Errors
-    /// Fails with the invalid flag.
+    /// Fails with the flag of an invalid value.
     pub fn check(&self) -> Result<(), FlagDiagnostic> {
         let is_reference_char = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
         let starts_well = self.name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -85,8 +85,8 @@ impl Image {
     }
 }
 
-/// The environment variable that overrides the image of a kind. It contains the group, because
-/// kinds in different groups may have the same name.
+/// Environment variable that overrides the image of a kind. Includes the group, because kinds in
+/// different groups may share a name.
 fn variable_name(group: &str, singular: &str) -> String {
     let parts = ["RELATED_IMAGE", group, singular];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();

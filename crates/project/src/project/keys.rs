@@ -1,10 +1,10 @@
-//! Finds misspelled keys in PROJECT. Other unknown keys are kept without a word, because
-//! kubebuilder and its plugins add keys of their own.
+//! Finds misspelled keys in PROJECT. Other unknown keys are kept silently, since kubebuilder and
+//! its plugins add their own.
 
 use rbuilder_diagnostic::suggest::find_nearest;
 use serde_json::{Map, Value};
 
-/// The keys of an object, and of the objects nested in it.
+/// Keys of an object and its nested objects.
 struct Keys {
     names: &'static [&'static str],
     within: &'static [(&'static str, &'static Keys)],

@@ -1,7 +1,7 @@
 //! The PROJECT file, which contains a project's settings and resources.
 //!
 //! The format is kubebuilder's version 3 with additional keys, so that tools for kubebuilder's
-//! format keep working. Commands only change keys that they know and preserve all others.
+//! format keep working. Unknown keys are preserved.
 
 mod base;
 mod image;
@@ -33,7 +33,7 @@ pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use resource::{describe_scope, naming_flags, shown_version, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
-/// The name of the tool that created the project.
+/// `layout` of projects created by rbuilder.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
 /// Name of a scaffolded package's binary.
@@ -50,7 +50,7 @@ pub struct Project {
     scaffolded: ScaffoldedFiles,
     /// All keys of the file, including unknown ones.
     all: Map<String, Value>,
-    /// The release whose templates the project uses, or `None` for the templates of this version.
+    /// Release whose templates the project uses, or `None` for those of this version.
     release: Option<&'static Release>,
 }
 
@@ -65,7 +65,7 @@ pub struct Known {
     pub domain: String,
     /// Name of the project.
     pub project_name: String,
-    /// Whether the directories of APIs are grouped by API group.
+    /// Whether API directories are grouped by API group.
     #[serde(default)]
     pub multigroup: bool,
     /// Whether the manager only watches its own namespace.
@@ -89,27 +89,27 @@ pub struct Own {
     /// `apache2`, `mit` or `none`.
     #[serde(default)]
     pub license: String,
-    /// Kubernetes minor version that the project targets. Defaults to the command's own.
+    /// Targeted Kubernetes minor version. Defaults to the command's own.
     #[serde(default)]
     pub kubernetes: Option<String>,
-    /// Source of the library. Projects from older commands do not record it.
+    /// Source of the library. Not recorded by older commands.
     #[serde(default)]
     pub library: Option<Library>,
-    /// Set if `init` made the project its own workspace because a workspace above does not list it.
+    /// Whether `init` made the project its own workspace, because the workspace above does not list
+    /// it.
     #[serde(default)]
     pub workspace: bool,
-    /// Path of the project in its workspace, e.g. `crates/shop`. It is empty if the project isn't a
-    /// workspace member.
+    /// Path of the project in its workspace, e.g. `crates/shop`. Empty if it isn't a workspace
+    /// member.
     #[serde(default)]
     pub member: String,
-    /// Path of the project in its repository. Empty for the root of the repository.
+    /// Path of the project in its repository. Empty at the root.
     #[serde(default)]
     pub directory: String,
-    /// The package that `init --in-package` adopted; `None` for a scaffolded package.
+    /// Package adopted by `init --in-package`, or `None` for a scaffolded package.
     #[serde(default)]
     pub package: Option<AdoptedPackage>,
-    /// Hashes of scaffolded files by path. Early versions stored them here, and we move them to
-    /// [`RECORD`].
+    /// Hashes of scaffolded files by path, as stored by early versions. Moved to [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
 }
@@ -162,7 +162,7 @@ impl Project {
         check_conflict(text)?;
         let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
         let known: Known = rbuilder_yaml::parse(text).map_err(problem)?;
-        // Keep the whole file too, because printing has to preserve keys that we don't know.
+        // Keep unknown keys as well, so that printing preserves them.
         let all: Map<String, Value> = rbuilder_yaml::parse(text).map_err(problem)?;
         if known.version != "3" {
             bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
@@ -173,7 +173,7 @@ impl Project {
             all,
             release: None,
         };
-        // Other tools have different naming rules.
+        // Other tools have their own naming rules.
         if project.foreign_layout().is_none() {
             project.check_names()?;
         }
@@ -224,20 +224,20 @@ impl Project {
         keys::find_misspelled_keys(&self.all)
     }
 
-    /// The root file of the manager's binary.
+    /// Root file of the manager's binary.
     pub fn main_file(&self) -> &str {
         let package = self.known.rbuilder.package.as_ref();
         package.map_or("src/main.rs", |package| package.main.as_str())
     }
 
-    /// The name of the manager's binary.
+    /// Name of the manager's binary.
     pub fn binary(&self) -> &str {
         let package = self.known.rbuilder.package.as_ref();
         package.map_or(BINARY, |package| package.binary.as_str())
     }
 
-    /// How to generate the manifests and run the tests. The command uses the scaffolded Makefile,
-    /// if the project has it.
+    /// Command that generates the manifests and runs the tests. Uses the scaffolded Makefile, if
+    /// any.
     pub fn test_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make manifests test",
@@ -245,8 +245,7 @@ impl Project {
         }
     }
 
-    /// How to deploy an image of the manager. The command uses the scaffolded Makefile, if the
-    /// project has it.
+    /// Command that deploys an image of the manager. Uses the scaffolded Makefile, if any.
     pub fn deploy_command(&self) -> &'static str {
         match self.has_makefile() {
             true => "make deploy IMG=<image>",
@@ -259,13 +258,13 @@ impl Project {
         package.is_none_or(|package| !package.leaves_out("Makefile"))
     }
 
-    /// Whether a file was scaffolded and `group`, which it names, is in the project's domain.
+    /// Whether a file was scaffolded and refers to `group`, which is in the project's domain.
     pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
         let domain = &self.known.domain;
         self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
     }
 
-    /// Whether rbuilder created the project, according to `layout`.
+    /// Whether rbuilder created the project, going by `layout`.
     pub fn is_scaffolded(&self) -> bool {
         self.all.contains_key("layout") && self.foreign_layout().is_none()
     }
@@ -320,13 +319,12 @@ impl Project {
         }
     }
 
-    /// Whether the record contains this text for a file, i.e. whether a command wrote it.
+    /// Whether this text was recorded for a file, i.e. written by a command.
     pub fn recorded(&self, path: &str, text: &str) -> bool {
         self.scaffolded.contains(path, text)
     }
 
-    /// The domain of a kind. A requested domain comes first, then the recorded one, then that of
-    /// the project.
+    /// Domain of a kind: the requested one if any, else the recorded one, else the project's.
     pub fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
         let own = self.known.resources.iter().filter(|own| own.api.is_some());
         let mut recorded = own
@@ -340,7 +338,7 @@ impl Project {
         }
     }
 
-    /// The project without any record of scaffolded files, for a release's templates.
+    /// The project without a record of scaffolded files, for rendering a release's templates.
     #[must_use]
     pub(crate) fn as_new(&self, release: Option<&'static Release>) -> Project {
         let mut project = self.clone();
@@ -349,7 +347,7 @@ impl Project {
         let Known {
             domain, resources, ..
         } = &mut project.known;
-        // kubebuilder may omit the domain and the plural, but templates need them.
+        // kubebuilder may omit the domain and the plural, which templates need.
         for resource in resources.iter_mut().filter(|resource| resource.api.is_some()) {
             if resource.domain.is_empty() {
                 resource.domain.clone_from(domain);
@@ -365,7 +363,7 @@ impl Project {
         project
     }
 
-    /// The version of the command that scaffolded the project or last updated its scaffold.
+    /// Version of the command that scaffolded the project or last updated the scaffold.
     pub fn cli_version(&self) -> Option<&str> {
         self.all.get(CLI_VERSION)?.as_str()
     }
@@ -384,8 +382,7 @@ impl Project {
         &self.scaffolded
     }
 
-    /// Copies a file's record from a rebuilt scaffold, in which no other command has added to the
-    /// file yet.
+    /// Copies a file's record from a rebuilt scaffold, to which no other command has added yet.
     pub fn record_as(&mut self, path: &str, scaffolded: &ScaffoldedFiles) {
         self.scaffolded.copy(path, scaffolded);
     }
@@ -395,7 +392,7 @@ impl Project {
         self.scaffolded = scaffolded;
     }
 
-    /// Removes a file from the record of scaffolded files.
+    /// Drops a file from the record of scaffolded files.
     pub fn forget(&mut self, path: &str) {
         self.scaffolded.forget(path);
     }
@@ -405,7 +402,7 @@ impl Project {
         self.scaffolded.record(path, text);
     }
 
-    /// Whether a file was scaffolded, regardless of its current text.
+    /// Whether a file was scaffolded, whatever its current text.
     pub fn has_scaffolded(&self, path: &str) -> bool {
         self.scaffolded.has(path)
     }
@@ -453,7 +450,7 @@ impl Project {
                 keys.map(|(key, value)| (key.to_owned(), json!(value))).collect();
             own.insert("library".into(), Value::Object(source));
         }
-        // Older commands recorded the files here. `read` has moved them to the record.
+        // Older commands recorded the files here; `read` moved them to the record.
         own.remove("files");
         set(&mut all, "rbuilder", Value::Object(own));
         let text = rbuilder_generator::yaml::to_string(&Value::Object(all));
@@ -482,7 +479,7 @@ fn object_at(all: &Map<String, Value>, key: &str) -> Map<String, Value> {
     object.cloned().unwrap_or_default()
 }
 
-/// Sets a key. Like kubebuilder, we remove the key if the value is empty or false.
+/// Sets a key. As in kubebuilder, empty and false values remove it.
 fn set(map: &mut Map<String, Value>, key: &str, value: Value) {
     let empty = match &value {
         Value::Bool(set) => !set,

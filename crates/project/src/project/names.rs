@@ -1,5 +1,5 @@
-//! Rules for names, each with a suggestion for how to fix a violation. We check all names before we
-//! read or write anything. A name must be valid for every tool that uses it.
+//! Rules for names, each with a suggested fix. All names are checked before anything is read or
+//! written. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
 use rbuilder_schema::names::{check_dns_1035_label, check_label};
@@ -9,11 +9,10 @@ use super::plural::pluralize;
 
 const LABEL: usize = 63;
 
-/// A diagnostic about a flag's value. Its place is the flag's name, e.g. `--group`.
+/// A diagnostic about a flag's value, located at the flag, e.g. `--group`.
 pub type FlagDiagnostic = rbuilder_diagnostic::Diagnostic<&'static str>;
 
-/// Checks a project name. It must be a DNS-1035 label, and short enough for the suffixes that are
-/// appended to it.
+/// Checks a project name: a DNS-1035 label that is short enough for derived names.
 pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
     // The longest derived names are the namespace `<name>-system` and the Service
     // `<name>-controller-manager-metrics-service`.
@@ -38,8 +37,8 @@ pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Whether a name in PROJECT only has valid characters, so that it can be used in paths and
-/// manifests. Its length and conflicts were checked when the name was chosen.
+/// Whether a name in PROJECT only has valid characters, and so can be used in paths and manifests.
+/// Length and conflicts were checked when it was chosen.
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
         "projectName" | "plural" | "version" => is_dns_1035_label(name),
@@ -58,7 +57,7 @@ pub fn is_plain_path(path: &str) -> bool {
         && !path.starts_with(['-', '@', '+'])
 }
 
-/// Checks a domain. It must be a DNS-1123 subdomain.
+/// Checks a domain, which must be a DNS-1123 subdomain.
 pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1123_subdomain(domain) {
         return Ok(());
@@ -69,7 +68,7 @@ pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Checks a controller name. It must be a DNS-1035 label and a valid Rust module name.
+/// Checks a controller name: a DNS-1035 label that is a valid Rust module name.
 pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
     let module = controller_module(name);
     if is_dns_1035_label(name) && is_module(&module) && module != LIBRARY {
@@ -83,13 +82,12 @@ pub fn check_controller_name(name: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// The module of a controller.
+/// Module name of a controller.
 pub fn controller_module(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Checks the Rust path of a type. It consists of names separated by `::`, and ends with a name in
-/// upper camel case.
+/// Checks the Rust path of a type: names separated by `::`, the last one in upper camel case.
 pub fn check_type_path(path: &str) -> Result<(), FlagDiagnostic> {
     if is_type_path(path) {
         return Ok(());
@@ -113,8 +111,7 @@ fn is_type_path(path: &str) -> bool {
             .is_some_and(|last| last.starts_with(|first: char| first.is_ascii_uppercase()))
 }
 
-/// Checks the URL path of a webhook. It must start with `/` and only contain characters that need
-/// no escaping.
+/// Checks the URL path of a webhook: it starts with `/` and needs no escaping.
 pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiagnostic> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     let is_valid = path.len() > 1
@@ -136,8 +133,8 @@ pub fn check_webhook_path(flag: &'static str, path: &str) -> Result<(), FlagDiag
 
 const CONVERSION_PATH: &str = "/convert";
 
-/// Checks a group, and the API group that it forms with the project's domain. An empty group means
-/// the domain alone.
+/// Checks a group, and the API group that it forms with the project's domain. Empty for the domain
+/// alone.
 pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     if group.is_empty() {
         return Ok(());
@@ -160,9 +157,9 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// The Rust module of a group in a multi-group project. We replace `-` and `.` with `_`, prefix a
-/// leading digit with `_`, and append `_group` to a name that cannot be a module. The empty group
-/// has an empty module.
+/// The Rust module of a group in a multi-group project. `-` and `.` become `_`, a leading digit
+/// gets the prefix `_`, and a name that cannot be a module gets the suffix `_group`. The empty
+/// group has no module.
 pub fn group_module(group: &str) -> String {
     let module = group.replace(['-', '.'], "_");
     match module.as_bytes().first() {
@@ -173,7 +170,7 @@ pub fn group_module(group: &str) -> String {
     }
 }
 
-/// Checks an API version, such as `v1`, `v1alpha1` or `v2beta3`.
+/// Checks an API version, e.g. `v1`, `v1alpha1` or `v2beta3`.
 pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     let number = |text: &str| -> Option<usize> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -197,8 +194,7 @@ pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Where a version comes in Kubernetes' version priority. The highest rank has priority, e.g.
-/// `v1alpha1` < `v1beta1` < `v1` < `v2`.
+/// Rank of a version in Kubernetes' version priority, e.g. `v1alpha1` < `v1beta1` < `v1` < `v2`.
 pub fn version_rank(version: &str) -> (u8, u64, u64) {
     let version = version.trim_start_matches('v');
     let number = |text: &str| text.parse().unwrap_or(u64::MAX);
@@ -210,8 +206,8 @@ pub fn version_rank(version: &str) -> (u8, u64, u64) {
     (2, number(version), 0)
 }
 
-/// Whether an API group belongs to the Kubernetes project. The API server then requires the
-/// annotation `api-approved.kubernetes.io` on its CRDs.
+/// Whether an API group is owned by the Kubernetes project, in which case the API server requires
+/// the annotation `api-approved.kubernetes.io` on CRDs.
 pub fn needs_approval(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"].iter().any(|owner| {
         group
@@ -220,8 +216,8 @@ pub fn needs_approval(group: &str) -> bool {
     })
 }
 
-/// Checks a kind. It must be a Rust type in upper camel case that is a DNS-1035 label in lower
-/// case, and must not shadow a name in derived code.
+/// Checks a kind: an upper camel case Rust type that is a DNS-1035 label in lower case, and doesn't
+/// shadow a name in derived code.
 pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
     let upper = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !upper || !kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -230,7 +226,7 @@ pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
             format!("kind `{kind}` must be in upper camel case, such as `CronJob`"),
         ));
     }
-    // Samples, roles and files are named after the kind, with a suffix.
+    // Samples, roles and files are named after the kind, plus a suffix.
     if kind.len() > LABEL {
         return Err(FlagDiagnostic::error(
             "--kind",
@@ -249,7 +245,7 @@ pub fn check_kind(kind: &str) -> Result<(), FlagDiagnostic> {
     Ok(())
 }
 
-/// Checks a plural. It must be a DNS-1035 label.
+/// Checks a plural, which must be a DNS-1035 label.
 pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     if is_dns_1035_label(plural) {
         return Ok(());
@@ -260,10 +256,10 @@ pub fn check_plural(plural: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// How to import a kind: the path, and the name under which other modules use it.
+/// How to import a kind: the path, and the name to use in other modules.
 ///
-/// If a scaffolded file already uses the name, we import the version's module instead, whose name
-/// never conflicts.
+/// If a scaffolded file already uses the kind's name, the module of the version is imported
+/// instead, since its name never conflicts.
 pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String) {
     if USED_NAMES.contains(&kind) || PRELUDE.contains(&kind) {
         (api_path.to_owned(), format!("{version}::{kind}"))
@@ -272,7 +268,7 @@ pub fn kind_import(kind: &str, version: &str, api_path: &str) -> (String, String
     }
 }
 
-/// Like [`kind_import`], but for the type of a foreign kind.
+/// Like [`kind_import`], for the type of a foreign kind.
 pub fn foreign_import(path: &str) -> (String, String) {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     if !USED_NAMES.contains(&name) && !PRELUDE.contains(&name) {
@@ -285,8 +281,8 @@ pub fn foreign_import(path: &str) -> (String, String) {
     }
 }
 
-/// The kind in snake case, for module, file and variable names. If none of these can have the name,
-/// we append `_kind`.
+/// The kind in snake case, for modules, files and variables. Gets the suffix `_kind` if the name
+/// can't be used for one of these.
 pub fn module_name(kind: &str) -> String {
     let module = kind.to_snake_case();
     if is_taken_module(&module) {
@@ -296,13 +292,12 @@ pub fn module_name(kind: &str) -> String {
     }
 }
 
-/// The plural of a kind in lower case, as kubebuilder does it.
+/// Plural of a kind in lower case, same as kubebuilder's.
 pub fn plural_of(kind: &str) -> String {
     pluralize(&kind.to_lowercase())
 }
 
-/// The name of the Cargo package. That's the name of the project, unless it is invalid or the name
-/// of a dependency.
+/// Name of the Cargo package: the project name, unless it is invalid or taken by a dependency.
 pub fn package_name(project_name: &str) -> String {
     let ident = project_name.replace('-', "_");
     if !is_module(&ident) || PACKAGES.contains(&project_name) {
@@ -312,13 +307,13 @@ pub fn package_name(project_name: &str) -> String {
 }
 
 fn is_module(ident: &str) -> bool {
-    // `lib` and `main` are files of the crate itself.
+    // `lib` and `main` are crate roots.
     !matches!(ident, "lib" | "main")
         && !KEYWORDS.contains(&ident)
         && syn::parse_str::<syn::Ident>(ident).is_ok()
 }
 
-/// Whether a name cannot be used for a kind's or group's module, because it is a keyword or has
+/// Whether a name is unavailable for a kind's or group's module, because it is a keyword or has
 /// another meaning.
 fn is_taken_module(ident: &str) -> bool {
     !is_module(ident) || ident == LIBRARY
@@ -332,20 +327,20 @@ fn is_dns_1035_label(text: &str) -> bool {
     check_dns_1035_label(text).is_empty()
 }
 
-/// Whether a text is a DNS subdomain as Kubernetes defines it (RFC 1123).
+/// Whether `text` is a DNS subdomain as defined by Kubernetes (RFC 1123).
 pub fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
 }
 
-/// The crate that `src/controller/mod.rs` imports, in the same scope as a module for each kind or
-/// group.
+/// Crate imported by `src/controller/mod.rs`, where it shares a scope with the modules of kinds or
+/// groups.
 const LIBRARY: &str = "rbuilder";
 
 /// Names that derived code uses without a path, from Rust's prelude or as its own parameters. A
-/// kind with one of these names would shadow them.
+/// kind of the same name would shadow them.
 const HIDDEN: &[&str] = &["Default", "Option", "S", "Self", "String", "Vec"];
 
-/// Other names in Rust's prelude. Our templates don't use them, but macros in the same module may.
+/// Other names in Rust's prelude. Our templates don't use these, but macros in the same module may.
 const PRELUDE: &[&str] = &[
     "AsMut",
     "AsRef",
@@ -382,7 +377,7 @@ const PRELUDE: &[&str] = &[
     "Unpin",
 ];
 
-/// Names that cannot be modules, i.e. strict and reserved keywords of the 2024 edition.
+/// Strict and reserved keywords of the 2024 edition, which can't be module names.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
@@ -391,8 +386,8 @@ const KEYWORDS: &[&str] = &[
     "where", "while", "yield",
 ];
 
-/// Names that cannot be packages: dependencies of every project, modules imported by tests and
-/// `main`, and names that Cargo rejects.
+/// Unavailable package names: dependencies of every project, modules imported by tests and `main`,
+/// and names that Cargo rejects.
 const PACKAGES: &[&str] = &[
     "alloc",
     "clap",

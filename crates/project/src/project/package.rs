@@ -6,32 +6,32 @@ use serde_json::{Map, Value, json};
 
 use super::{FILE, set};
 
-/// A package that existed before the project. Its code, its `Cargo.toml` and the files that it had
-/// before do not belong to the scaffold.
+/// A package that existed before the project. Its code, `Cargo.toml` and other pre-existing files
+/// aren't part of the scaffold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdoptedPackage {
     /// Name of the Cargo package.
     pub name: String,
-    /// Name of its library in Rust code. Empty if there is no library.
+    /// Name of its library in Rust code; empty if there is none.
     #[serde(default)]
     pub library: String,
     /// Name of the binary that the image runs.
     pub binary: String,
     /// Root file of that binary, e.g. `src/main.rs`.
     pub main: String,
-    /// Whether the binary accepts the arguments of rbuilder's manager, and thus has its probes and
-    /// metrics.
+    /// Whether the binary accepts the arguments of rbuilder's manager, and thus has the manager's
+    /// probes and metrics.
     #[serde(default)]
     pub manager: bool,
-    /// Scaffold paths that are left out, because the package has its own file there or a file that
-    /// replaces it.
+    /// Scaffold paths that are left out, because the package has its own file there or an
+    /// equivalent one.
     #[serde(default)]
     pub left_out: Vec<String>,
 }
 
 impl AdoptedPackage {
-    /// The crate name that tests and `main` import. Without a library, this is the name that it
+    /// Crate name that tests and `main` import: the library's name, or the name that a library
     /// would have.
     pub fn crate_ident(&self) -> String {
         match self.library.as_str() {
@@ -45,10 +45,11 @@ impl AdoptedPackage {
         self.left_out.iter().any(|left_out| left_out == path)
     }
 
-    /// Checks the values that end up in scaffolded files, since shells and make read some of them.
+    /// Checks the values that end up in scaffolded files, some of which are read by shells and
+    /// make.
     ///
     /// # Errors
-    /// Fails with the invalid key in PROJECT.
+    /// Fails with the key of an invalid value in PROJECT.
     pub fn check(&self) -> Result<()> {
         let is_name = |name: &str| {
             let is_char = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);

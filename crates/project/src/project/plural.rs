@@ -1,11 +1,10 @@
-//! Plurals of kinds. As long as flect's plural is correct English, we use the same one as
-//! kubebuilder, which takes its plurals from flect.
+//! Plurals of kinds. They match kubebuilder's, i.e. flect's, as long as flect's plural is correct
+//! English.
 //!
-//! Some words only look Latin (`area`, `lambda`, `price`). flect takes them for plurals and does
-//! not change them, whereas we add an `s`.
+//! flect mistakes words that look Latin (`area`, `lambda`, `price`) for plurals and leaves them
+//! alone; we add an `s`.
 
-/// Words with an irregular plural that also applies to compounds, e.g. the plural of `database`
-/// follows from `base`.
+/// Irregular plurals that also apply to compounds, e.g. `base` to `database`.
 const COMPOUNDED: &[(&str, &str)] = &[
     ("agenda", "agendas"),
     ("alumnus", "alumni"),
@@ -74,8 +73,7 @@ const COMPOUNDED: &[(&str, &str)] = &[
     ("vortex", "vortices"),
 ];
 
-/// Words with an irregular plural that does not apply to other words with the same ending, e.g.
-/// `proxy` has nothing to do with `ox`.
+/// Irregular plurals that don't apply to other words with the same ending, e.g. `ox` to `proxy`.
 const ALONE: &[(&str, &str)] = &[
     ("alias", "aliases"),
     ("apex", "apices"),
@@ -92,8 +90,8 @@ const ALONE: &[(&str, &str)] = &[
     ("tuna", "tuna"),
 ];
 
-/// Singular and plural endings. The first match applies. If there is none, a word that ends with
-/// `s` is already a plural, and any other word gets an `s`.
+/// Singular and plural endings; the first match wins. Otherwise, a word in `s` is a plural already,
+/// and any other word gets an `s`.
 const ENDINGS: &[(&str, &str)] = &[
     // f and fe
     ("eaf", "eaves"),
@@ -158,7 +156,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("o", "oes"),
 ];
 
-/// The plural of a word in lower case. A plural stays as it is.
+/// Returns the plural of a lower-case word. Plurals stay the same.
 pub(super) fn pluralize(word: &str) -> String {
     let own = || ALONE.iter().chain(COMPOUNDED);
     if own().any(|(_, plural)| *plural == word) {
@@ -181,7 +179,8 @@ pub(super) fn pluralize(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// flect 1.0.3 takes these words for a Latin plural or an acronym, or misspells their plural.
+    /// Words that flect 1.0.3 mistakes for a Latin plural or an acronym, or whose plural it
+    /// misspells.
     const DIFFERENT: &[(&str, &str)] = &[
         ("alumna", "alumnas"),
         ("area", "areas"),
@@ -200,7 +199,7 @@ mod tests {
         ("tea", "teas"),
     ];
 
-    /// Results of flect's `Pluralize` for typical names of kinds and for words that test its rules.
+    /// Output of flect's `Pluralize` for typical kind names, and for words that exercise its rules.
     const RECORDED: &str = include_str!("../../tests/plurals.txt");
 
     #[test]

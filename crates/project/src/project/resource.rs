@@ -20,17 +20,16 @@ pub struct Resource {
     pub version: String,
     /// E.g. `CronJob`.
     pub kind: String,
-    /// E.g. `cronjobs`. kubebuilder omits regular plurals.
+    /// E.g. `cronjobs`. Regular plurals are omitted by kubebuilder.
     #[serde(default)]
     pub plural: String,
-    /// Set if the types are in this project.
+    /// Set if the types are defined in this project.
     #[serde(default)]
     pub api: Option<Api>,
     /// Whether the project has a controller for the kind.
     #[serde(default)]
     pub controller: bool,
-    /// The controllers of the kind, if at least one of them has a name. `controller` is not set
-    /// then.
+    /// Controllers of the kind, if at least one of them is named. `controller` is unset then.
     #[serde(default)]
     pub controllers: Vec<NamedController>,
     /// Set if the project has webhooks for the kind.
@@ -39,10 +38,10 @@ pub struct Resource {
     /// Set if the scaffolded controller runs an image.
     #[serde(default)]
     pub image: Option<Image>,
-    /// True for a built-in kind of Kubernetes.
+    /// Whether this is a built-in kind of Kubernetes.
     #[serde(default)]
     pub core: bool,
-    /// True for a kind whose type is defined in another crate.
+    /// Whether the type is defined in another crate.
     #[serde(default)]
     pub external: bool,
     /// Rust path of a foreign kind's type, e.g. `k8s_openapi::api::apps::v1::Deployment`.
@@ -166,17 +165,17 @@ pub struct Api {
 }
 
 impl Resource {
-    /// Whether both entries are of the same kind, in any version.
+    /// Whether both entries are for the same kind, in any version.
     pub fn same_kind(&self, other: &Resource) -> bool {
         (&self.group, &self.domain, &self.kind) == (&other.group, &other.domain, &other.kind)
     }
 
-    /// Whether both entries have the same kind and version.
+    /// Whether both entries are for the same kind and version.
     pub fn same(&self, other: &Resource) -> bool {
         self.same_kind(other) && self.version == other.version
     }
 
-    /// The API group with the domain. It is empty for the core group of Kubernetes.
+    /// API group with the domain; empty for the core group.
     pub fn qualified_group(&self) -> String {
         if self.core && self.group == "core" {
             return String::new();
@@ -186,17 +185,17 @@ impl Resource {
         parts.join(".")
     }
 
-    /// The flags that identify this version of the kind, as formatted by [`naming_flags`].
+    /// Flags that identify this version of the kind, formatted by [`naming_flags`].
     pub fn naming_flags(&self) -> String {
         naming_flags(&self.group, &self.version, &self.kind)
     }
 
-    /// Whether the types of the kind are defined outside of this project.
+    /// Whether the kind's types are defined outside this project.
     pub fn is_foreign(&self) -> bool {
         self.core || self.external
     }
 
-    /// Whether the types of the kind were generated from a CRD.
+    /// Whether the kind's types were generated from a CRD.
     pub fn is_imported(&self) -> bool {
         self.api.as_ref().is_some_and(|api| api.imported)
     }
@@ -223,12 +222,12 @@ impl Resource {
         self.controller || !self.controllers.is_empty()
     }
 
-    /// What a controller without a name is called, i.e. the kind in lower case.
+    /// Name of an unnamed controller, i.e. the kind in lower case.
     pub fn default_controller(&self) -> String {
         self.kind.to_lowercase()
     }
 
-    /// The names of all controllers of the kind.
+    /// Names of all controllers of the kind.
     pub fn controller_names(&self) -> Vec<String> {
         let named = self.controllers.iter().map(|controller| controller.name.clone());
         let default = self.controller.then(|| self.default_controller());
@@ -236,8 +235,7 @@ impl Resource {
         default.into_iter().chain(named).collect()
     }
 
-    /// Adds a controller. As in kubebuilder, naming one controller turns the entry into a list of
-    /// names.
+    /// Adds a controller. As in kubebuilder, naming one turns the entry into a list of names.
     pub fn add_controller(&mut self, name: Option<&str>) {
         let Some(name) = name else {
             self.controller = true;
@@ -251,7 +249,7 @@ impl Resource {
         self.controllers = names.into_iter().map(|name| NamedController { name }).collect();
     }
 
-    /// Checks the values other than names that `create` writes into source.
+    /// Checks the values, apart from names, that `create` writes to source files.
     pub(super) fn check_source(&self) -> Result<()> {
         let webhooks = self.webhooks.iter();
         let paths = webhooks.flat_map(|webhooks| [&webhooks.defaulting_path, &webhooks.validation_path]);
@@ -287,8 +285,8 @@ impl Resource {
         .all(|(key, expected)| entry[key].as_str().unwrap_or_default() == *expected)
     }
 
-    /// Makes the entry for PROJECT. We start with the existing entry `written`, to preserve keys
-    /// that we don't know.
+    /// Prints the entry for PROJECT. `written` is the existing entry, whose unknown keys are
+    /// preserved.
     pub(super) fn print(&self, written: Option<&Value>) -> Value {
         let mut all = written.and_then(Value::as_object).cloned().unwrap_or_default();
         set(&mut all, "group", json!(self.group));
@@ -330,7 +328,7 @@ impl Resource {
     }
 }
 
-/// Inserts an object even if it is empty, or removes the existing one.
+/// Inserts an object, even an empty one, or removes the existing one.
 fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Map<String, Value>) {
     if is_there {
         all.insert(key.to_owned(), Value::Object(object));
@@ -339,9 +337,8 @@ fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Ma
     }
 }
 
-/// The part of an API group before the domain, e.g. `crew` for `crew.example.com`. For the domain
-/// itself, this is an empty string. A group such as `fooexample.com` is in a different domain, so
-/// the result is `None`.
+/// Strips the domain from an API group, e.g. `crew` for `crew.example.com`. Empty for the domain
+/// itself, and `None` for a different domain such as `fooexample.com`.
 pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     match group.strip_suffix(domain)? {
         own if own.is_empty() || domain.is_empty() => Some(own),
@@ -349,9 +346,8 @@ pub fn strip_domain<'a>(group: &'a str, domain: &str) -> Option<&'a str> {
     }
 }
 
-/// The flags that identify a version of a kind in a command that we print, e.g. `--group cache
-/// --version v1 --kind Cup`. Without a group there is no such flag, because a shell would drop its
-/// empty value.
+/// Flags that identify a version of a kind in printed commands, e.g. `--group cache --version v1
+/// --kind Cup`. `--group` is left out for an empty group, since a shell would drop the empty value.
 pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),
@@ -360,7 +356,7 @@ pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     format!("{group}--version {version} --kind {kind}")
 }
 
-/// How we show a group and version to users.
+/// Formats a group and version for users.
 pub fn shown_version(group: &str, version: &str) -> String {
     match group {
         "" => version.to_owned(),

@@ -1,11 +1,11 @@
-//! Rejects entries in PROJECT that no command writes.
+//! Rejects PROJECT entries that no command writes.
 
 use anyhow::{Result, anyhow, bail};
 
 use crate::project::{Project, Resource, names};
 
-/// Checks that a kind's names and parts can be scaffolded next to the other kinds. Fails with what
-/// the entry is missing, or with the kind that it conflicts with.
+/// Checks that a kind's names and parts can be scaffolded alongside the other kinds. Fails with
+/// what the entry lacks, or with the conflicting kind.
 pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<()> {
     let Resource { kind, version, .. } = resource;
     if resource.api.is_none() && !resource.is_foreign() {
@@ -35,14 +35,14 @@ pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<(
     check_spokes(project, resource)
 }
 
-/// Finds a kind in a different group, in a project that only supports a single group.
+/// Finds a kind in another group, if the project only supports a single group.
 pub fn find_other_group<'p>(project: &'p Project, wanted: &Resource) -> Option<&'p Resource> {
     let is_other = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
     let mut known = project.known.resources.iter();
     known.find(is_other).filter(|_| !project.known.multigroup)
 }
 
-/// Checks that no other kind in the group uses the same names.
+/// Checks that no other kind in the group would have the same names.
 ///
 /// # Errors
 /// Fails with the kind that already uses a name.
@@ -65,7 +65,7 @@ pub fn check_free_names(project: &Project, wanted: &Resource) -> Result<()> {
             );
         }
         for end in ["Spec", "Status"] {
-            // Only the longer name can be the other one with this ending.
+            // Only the longer name can end with the suffix.
             let both = std::cmp::max_by_key(kind, taken, |name| name.len());
             if *both == format!("{taken}{end}") || *both == format!("{kind}{end}") {
                 bail!(

@@ -18,7 +18,7 @@ fn current_versions() -> Versions {
     }
 }
 
-/// The name of the project's library in Rust code.
+/// Name of the project's library in Rust code.
 pub fn crate_ident(project: &Project) -> String {
     match &project.known.rbuilder.package {
         Some(package) => package.crate_ident(),
@@ -82,13 +82,13 @@ pub fn project_context(project: &Project) -> ProjectContext {
     }
 }
 
-/// How many directories below its workspace a member is.
+/// Number of directories between a member and its workspace.
 pub fn member_depth(member: &str) -> usize {
     member.split('/').filter(|part| !part.is_empty()).count()
 }
 
-/// The build context of the image, as a path in the repository. That's the workspace, or the
-/// project if it is not a member of one.
+/// Build context of the image, as a path in the repository: the workspace, or the project if it
+/// isn't a workspace member.
 fn build_directory(directory: &str, member: &str) -> String {
     let built = match member {
         "" => directory,

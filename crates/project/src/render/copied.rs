@@ -1,5 +1,4 @@
-//! The parts that a further version of a kind copies from the preceding version, i.e. names, scope,
-//! fields and sample.
+//! The parts of a version that a further version copies: names, scope, fields and sample.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
@@ -12,23 +11,23 @@ use crate::edit::version::{Definition, copy_sample};
 /// The parts copied from the preceding version.
 #[derive(Debug, Default)]
 pub struct CopiedParts {
-    /// Source of the types, or `None` if they cannot be copied.
+    /// Source of the types, or `None` if it can't be copied.
     types: Option<String>,
-    /// Text of the sample, and its object's name. `None` if it cannot be copied.
+    /// Text of the sample and name of its object, or `None` if it can't be copied.
     sample: Option<(String, String)>,
-    /// Arguments of `#[kube(…)]` that all versions must share. Only set if the types cannot be
+    /// Arguments of `#[kube(…)]` that all versions must share. Only set if the types can't be
     /// copied.
     arguments: Vec<String>,
-    /// The plural, if it is not the English one.
+    /// The plural, if it is irregular.
     pub plural: Option<String>,
-    /// Whether objects are namespaced, if it is known.
+    /// Whether objects are namespaced, if known.
     pub namespaced: Option<bool>,
-    /// File with the types of the preceding version, and the reason why they cannot be copied.
+    /// File with the types of the preceding version, and why they can't be copied.
     pub problem: Option<(String, String)>,
 }
 
 impl CopiedParts {
-    /// Reads the preceding version with `read`, which returns the text of a file.
+    /// Reads the preceding version. `read` returns the text of a file.
     ///
     /// # Errors
     /// Fails for the same reasons as `read`.
@@ -75,13 +74,13 @@ impl CopiedParts {
         Ok(taken)
     }
 
-    /// Adds the values taken from the preceding version to a context. `manifest` is the package's
+    /// Adds values from the preceding version to a context. `manifest` is the package's
     /// `Cargo.toml`.
     pub fn complete(&self, api: &mut ApiContext, manifest: &str) {
         api.kube_arguments.clone_from(&self.arguments);
         let mut crates = crate_names(manifest, &["dependencies", "dev-dependencies"]);
         crates.extend(["core", "std"].map(str::to_owned));
-        // A path that starts with a crate's name would mean the crate, not our module.
+        // A path that starts with a crate's name would refer to the crate instead of our module.
         if crates.contains(&api.module) {
             api.reexport = format!("self::{}", api.module);
         }
@@ -90,7 +89,7 @@ impl CopiedParts {
         }
     }
 
-    /// Replaces the rendered templates with the copied parts.
+    /// Replaces rendered templates with the copied parts.
     pub fn replace(&self, files: &mut [Rendered], api: &ApiContext) {
         let types = types_path(api);
         for file in files {
@@ -105,7 +104,7 @@ impl CopiedParts {
     }
 }
 
-/// The names of a kind in its generated CRD, as arguments for `#[kube(…)]`.
+/// Names of a kind in its generated CRD, as arguments for `#[kube(…)]`.
 fn names_in_crd(text: Option<String>) -> Vec<String> {
     let crd: Value = rbuilder_yaml::parse(&text.unwrap_or_default()).unwrap_or_default();
     let names = &crd["spec"]["names"];

@@ -1,11 +1,10 @@
-//! The lines that a kind's parts need in files of the entire project, i.e. list entries,
-//! declarations and calls.
+//! The lines that a kind's parts need in project-wide files: list entries, declarations and calls.
 //!
-//! People edit these files as well, so we add and remove a line based on syntax. A scaffold
+//! Users edit these files as well, so lines are added and removed based on syntax. A scaffold
 //! consists of whole files and of such lines.
 //!
-//! `create` adds these lines and `delete` removes them. Manifests written by `init` need none,
-//! because the template of the kustomization next to them (`kustomization.yaml.tera`) lists them.
+//! `create` adds these lines and `delete` removes them. Manifests written by `init` need none; they
+//! are listed in the template of their kustomization (`kustomization.yaml.tera`).
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered, WebhookContext};
@@ -18,12 +17,12 @@ use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT};
 use crate::edit::{Obstacle, rust};
 use crate::project::{Project, Resource};
 
-/// File with the generated webhook configurations, in the directory of [`WEBHOOK_LIST`].
+/// File with the generated webhook configurations, next to [`WEBHOOK_LIST`].
 const CONFIGURATIONS: &str = "manifests.yaml";
 
 const POLICIES: &str = "config/network-policy/kustomization.yaml";
 
-/// A line in a file of the project. Several kinds may need the same line.
+/// A line in a project-wide file. Several kinds may need the same line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// The file.
@@ -35,22 +34,22 @@ pub struct Line {
 pub(crate) enum What {
     Module {
         name: String,
-        /// Whether other modules can use it.
+        /// Whether the module is visible to other modules.
         is_public: bool,
     },
     /// Declares a kind's module, and re-exports its types from the version's module.
     Kind {
         module: String,
         is_public: bool,
-        /// Its path in the export, with `self::` in front if a crate has the same name.
+        /// Path in the re-export, prefixed with `self::` if a crate has the same name.
         reexport: String,
         names: String,
     },
-    /// Registers a controller or a webhook with the manager.
+    /// Registers a controller or webhook with the manager.
     Registration {
-        /// The manager's method, which is also the module's name.
+        /// Method of the manager, and name of the module.
         method: &'static str,
-        /// The call that returns the controller or webhook.
+        /// Call that returns the controller or webhook.
         call: String,
     },
     Webhooks {
@@ -76,10 +75,10 @@ impl Line {
         }
     }
 
-    /// Adds the line to a text, unless the text contains it.
+    /// Adds the line to `text`. No-op if it is there already.
     ///
     /// # Errors
-    /// Fails with the reason if the text has an unsupported form.
+    /// Fails with the reason if `text` has an unsupported form.
     pub fn add_to(&self, text: &str) -> Result<String, Obstacle> {
         match &self.what {
             What::Module { name, is_public } => rust::add_module(text, name, *is_public),
@@ -102,7 +101,7 @@ impl Line {
         }
     }
 
-    /// Removes the line from a text, if the text contains it.
+    /// Removes the line from `text`. No-op if it is missing.
     ///
     /// # Errors
     /// Fails with the lines to remove by hand if they have been rewritten.
@@ -132,7 +131,7 @@ impl Line {
         }
     }
 
-    /// The file of a declared module that may contain further modules. `None` for any other line.
+    /// File of a declared module that may contain further modules. `None` for other lines.
     pub fn inner_module(&self) -> Option<String> {
         let What::Module { name, .. } = &self.what else {
             return None;
@@ -171,7 +170,7 @@ impl Line {
     }
 }
 
-/// The lines for those parts of a kind that are in `files`.
+/// The lines for the parts of a kind that are in `files`.
 pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
     let mut lines = Vec::new();
     if api.resource {
@@ -207,7 +206,7 @@ pub fn api_lines(api: &ApiContext, files: &[Rendered]) -> Vec<Line> {
     lines
 }
 
-/// The line for the crate that defines an external kind's types, if a command added it.
+/// The dependency on the crate that defines an external kind's types, if a command added it.
 ///
 /// # Errors
 /// Fails if PROJECT contains an invalid crate.
@@ -255,7 +254,7 @@ pub fn webhook_lines(
     lines
 }
 
-/// The lines for a kind's generated manifests, which are the ones that `rbuilder manifests` adds.
+/// The lines for a kind's generated manifests, as added by `rbuilder manifests`.
 pub fn generated_lines(project: &Project, resource: &Resource) -> Vec<Line> {
     let crd = ApiPlaces::of(project, resource).context().crd_file;
     let crd = crd.strip_prefix("config/crd/").filter(|_| resource.api.is_some());

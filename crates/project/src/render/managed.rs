@@ -18,8 +18,8 @@ const PODS: ManagedKind = ManagedKind {
     plural: "pods",
 };
 
-/// The kind of the objects that Kubernetes creates for objects of a kind. For example, a controller
-/// for ReplicaSets mostly deals with their Pods.
+/// The kind of the objects that Kubernetes creates on behalf of a kind. E.g. a controller for
+/// ReplicaSets mostly deals with Pods.
 pub(crate) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     match (resource.core, resource.path.as_str()) {
         (true, "k8s_openapi::api::apps::v1::Deployment") => Some(ManagedKind {
@@ -44,8 +44,8 @@ pub(crate) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     }
 }
 
-/// Whether a fake API server serves a version of a kind without configuration. It does so for the
-/// versions that Kubernetes prefers.
+/// Whether a fake API server serves a version of a kind by default. It does so for versions
+/// preferred by Kubernetes.
 pub(crate) fn is_served_by_fake(resource: &Resource) -> bool {
     let Resource {
         group, version, kind, ..

@@ -1,10 +1,10 @@
 //! The scaffold of a project: a pure function from PROJECT to all scaffolded files.
 //!
-//! A scaffold consists of the files from `init`, then each kind's files, then the files of its
-//! webhooks, all in PROJECT order. If several parts add to a file, we render it once and then add
-//! the [`Line`]s of each part. `update`, `edit` and `init` merge the difference between two
-//! scaffolds into a project. `create` and `delete` render the parts that they add or remove, and
-//! add or remove the same lines.
+//! A scaffold consists of the files from `init`, then the files of each kind, then the files of its
+//! webhooks, in PROJECT order. A file shared by several parts is rendered once, and each part then
+//! adds its [`Line`]s. `update`, `edit` and `init` merge the difference between two scaffolds into
+//! a project. `create` and `delete` render just the parts that they add or remove, with the same
+//! lines.
 
 mod check;
 mod context;
@@ -31,7 +31,7 @@ pub use self::webhook_context::webhook_context;
 use crate::edit::version::Definition;
 use crate::project::{FILE, Project, Resource, ScaffoldedFiles, names, shown_version};
 
-/// Binds the manager to its ClusterRole in a project whose manager is restricted to a namespace.
+/// Binds the manager to its ClusterRole in a project restricted to a namespace.
 pub(crate) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
 
 pub(crate) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
@@ -39,12 +39,12 @@ pub(crate) const MANAGER_LIST: &str = "config/manager/kustomization.yaml";
 /// The kustomization of the webhooks.
 pub const WEBHOOK_LIST: &str = "config/webhook/kustomization.yaml";
 
-/// The files in a scaffold as written by the commands, without generated manifests.
+/// The files of a scaffold as written by commands, without generated manifests.
 #[derive(Debug, Default)]
 pub struct Scaffold {
     /// Texts by path.
     pub files: BTreeMap<String, String>,
-    /// The files owned by a single command.
+    /// Files owned by a single command.
     pub record: ScaffoldedFiles,
 }
 
@@ -58,18 +58,17 @@ impl Scaffold {
         self.files.keys().filter(is_below).map(String::as_str)
     }
 
-    /// How to restore a file, or the files in a directory. `None` if it is not scaffolded.
+    /// Command that restores a file or the files in a directory. `None` if `path` isn't scaffolded.
     pub fn restore_command(&self, path: &str) -> Option<String> {
         let is_scaffolded = self.files.contains_key(path) || self.find_below(path).next().is_some();
         is_scaffolded.then(|| format!("`rbuilder update --restore {path}`"))
     }
 }
 
-/// Renders a project's scaffold with the templates of a release; `None` means the templates of this
-/// version. The result depends on PROJECT alone, not on the record of scaffolded files.
+/// Renders a project's scaffold with the templates of a release, or of this version if `None`.
+/// Depends on PROJECT alone, not on the record of scaffolded files.
 ///
-/// Files whose text comes from a CRD, and files provided by an adopted package, are not part of the
-/// scaffold.
+/// Files generated from a CRD, and files provided by an adopted package, aren't included.
 ///
 /// # Errors
 /// Fails if PROJECT contains an entry that no command would write, or if a template does not
@@ -111,8 +110,8 @@ pub fn init_files(project: &Project) -> Result<Vec<Rendered>> {
     Ok(files)
 }
 
-/// Renders the files that an adopted package provides itself, as scaffolded for a new package. They
-/// are not part of the scaffold, but other parts of it need lines in them.
+/// Renders stand-ins for the files that an adopted package provides, as scaffolded for a new
+/// package. They are not part of the scaffold, but other parts add lines to them.
 ///
 /// # Errors
 /// Fails if a template does not render.
@@ -155,7 +154,7 @@ impl<'p> Drawing<'p> {
             drawing.write(file);
         }
         let texts = stand_ins.into_iter().map(|file| (file.path, file.text));
-        // Lines can be added to these files as well. `finish` drops them in the end.
+        // Lines are added to these files as well; `finish` drops them in the end.
         drawing.scaffold.files.extend(texts);
         Ok(drawing)
     }
@@ -172,7 +171,7 @@ impl<'p> Drawing<'p> {
         self.scaffold.files.insert(path, text);
     }
 
-    /// Records that a file belongs to a kind, and fails if it already belongs to another one.
+    /// Assigns a file to a kind. Fails if it already belongs to another one.
     fn claim(&mut self, file: &Rendered, resource: &'p Resource) -> Result<()> {
         if file.on_exists == OnExists::Shared {
             return Ok(());
@@ -256,7 +255,7 @@ impl<'p> Drawing<'p> {
         let api = ApiPlaces::of(self.project, resource).context();
         let webhook = webhook_context(self.project, resource, webhooks, &api);
         for file in rbuilder_templates::webhook_files(&self.context, &api, &webhook)? {
-            // Files in config/ serve the webhooks of all kinds.
+            // Files in config/ are shared by the webhooks of all kinds.
             if !file.path.starts_with("config/") {
                 self.claim(&file, resource)?;
             }
@@ -274,8 +273,7 @@ impl<'p> Drawing<'p> {
         Ok(())
     }
 
-    /// Makes the hub of a conversion the storage version. If we don't recognize the types, they
-    /// stay as they are.
+    /// Makes the hub of a conversion the storage version. Unrecognized types are left alone.
     fn store_hub(&mut self, hub: &Resource) {
         let known = self.project.known.resources.iter();
         let versions = known.filter(|version| version.same_kind(hub) && version.api.is_some());
@@ -307,18 +305,18 @@ impl<'p> Drawing<'p> {
     }
 }
 
-/// Where the API types are.
+/// File with the API types.
 pub fn types_path(api: &ApiContext) -> String {
     format!("src/{}/{}.rs", api.api_path.replace("::", "/"), api.module)
 }
 
-/// The names that a version's module re-exports from a kind's module. Imported types may have the
-/// same names as those of another kind, so then it's only the kind itself.
+/// Names that a version's module re-exports from a kind's module. Only the kind itself for imported
+/// types, whose other names may conflict with those of another kind.
 fn reexported_names(api: &ApiContext) -> &str {
     if api.imported { &api.kind } else { "*" }
 }
 
-/// If a file is the kustomization of an image component, the name of that component.
+/// Name of the image component whose kustomization is at `path`.
 fn image_component(path: &str) -> Option<&str> {
     let folder = path.strip_prefix("config/manager/")?;
     folder.strip_suffix("/kustomization.yaml")

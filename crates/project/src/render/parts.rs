@@ -1,5 +1,5 @@
-//! The parts of a kind: its types, its controllers and its webhooks, each with its files and the
-//! lines that it needs in other files.
+//! The parts of a kind (types, controllers and webhooks), each with its files and the lines that it
+//! needs in other files.
 
 use anyhow::Result;
 use rbuilder_templates::Rendered;
@@ -12,7 +12,7 @@ use crate::project::{Project, Resource, Webhooks};
 /// The files for parts of kinds, and the lines that these parts need in other files.
 #[derive(Debug, Default)]
 pub struct Parts {
-    /// The files. A file that several parts share has the text of the first part that needs it.
+    /// The files. A file shared by several parts has the text of the first one.
     pub files: Vec<Rendered>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -31,7 +31,7 @@ impl Parts {
         Ok(Parts { files, lines })
     }
 
-    /// Renders the given webhooks of a kind. `types` is the file with the kind's types.
+    /// Renders the given webhooks of a kind. `types` is the path of the kind's types.
     ///
     /// # Errors
     /// Fails if a template does not render.

@@ -1,4 +1,4 @@
-//! The names and paths of all of a kind's parts in a single version.
+//! Names and paths of a kind's parts in a single version.
 
 use rbuilder_templates::ApiContext;
 
@@ -7,7 +7,7 @@ use super::managed;
 use crate::edit::rust;
 use crate::project::{Project, Resource, names};
 
-/// The project's end-to-end test in `tests/`. Tests of kinds must not use this name.
+/// The project's end-to-end test in `tests/`, whose name tests of kinds must not use.
 const END_TO_END_TEST: &str = "e2e";
 
 fn group_path(project: &Project, resource: &Resource) -> String {
@@ -19,7 +19,7 @@ fn group_path(project: &Project, resource: &Resource) -> String {
     }
 }
 
-/// Where the sample for a kind is.
+/// Path of a kind's sample.
 pub fn sample_file(group: &str, version: &str, kind: &str) -> String {
     let group = match group {
         "" => String::new(),
@@ -28,8 +28,7 @@ pub fn sample_file(group: &str, version: &str, kind: &str) -> String {
     format!("config/samples/{group}{version}_{}.yaml", kind.to_lowercase())
 }
 
-/// The module of a controller, named after the controller, or after the kind if the controller has
-/// no name.
+/// Module of a controller, named after the controller or, if it is unnamed, after the kind.
 pub fn controller_module(resource: &Resource, name: &str) -> String {
     if name == resource.default_controller() {
         names::module_name(&resource.kind)
@@ -58,7 +57,7 @@ pub struct ApiPlaces<'a> {
     pub types: bool,
     /// Name of the included controller.
     pub controller: Option<String>,
-    /// Set unless this is the kind's first version. The file names then contain the version.
+    /// Whether this is not the kind's first version. File names then include the version.
     pub further: bool,
     /// Whether there is no earlier version.
     pub stored: bool,
@@ -86,7 +85,7 @@ impl<'a> ApiPlaces<'a> {
             stored: is_first,
             namespaced: resource.is_namespaced(),
         };
-        // If the first version was deleted, this version's files still keep their names.
+        // The first version may have been deleted; this version's files keep their names.
         if is_first && resource.api.is_some() {
             places.further = true;
             let test = format!("tests/{}.rs", places.context().test_module);
@@ -95,8 +94,8 @@ impl<'a> ApiPlaces<'a> {
         places
     }
 
-    /// The paths for the types and for each recorded controller. There is one entry per controller,
-    /// or a single entry if the kind has none.
+    /// Paths for the types and each recorded controller. One entry per controller, or a single
+    /// entry if there is none.
     pub fn each(project: &'a Project, resource: &'a Resource) -> Vec<Self> {
         let first = ApiPlaces {
             types: resource.api.is_some(),
@@ -110,7 +109,7 @@ impl<'a> ApiPlaces<'a> {
         names.into_iter().map(place).collect()
     }
 
-    /// The same parts of the kind in a variant of the project, e.g. with a different layout.
+    /// The same parts in a variant of the project, e.g. with another layout.
     pub fn in_project<'b>(self, project: &'b Project) -> ApiPlaces<'b>
     where
         'a: 'b,
@@ -138,7 +137,7 @@ impl<'a> ApiPlaces<'a> {
         }
     }
 
-    /// What templates need to know about the kind.
+    /// The kind's template context.
     pub fn context(&self) -> ApiContext {
         let Resource {
             group,
@@ -271,7 +270,7 @@ impl<'a> ApiPlaces<'a> {
         let is_first = names.first().is_none_or(|first| *first == name);
         let is_bare = resource.is_foreign() || resource.is_imported() || !is_first;
         let mut calls = Vec::new();
-        // Kinds with the same name in different groups would have controllers with the same name.
+        // Kinds of the same name in different groups would have controllers of the same name.
         let mut shown = name.clone();
         let has_namesake = |other: &&Resource| {
             !other.same_kind(resource) && other.has_controller() && other.kind.to_lowercase() == default
@@ -306,7 +305,7 @@ impl<'a> ApiPlaces<'a> {
     }
 }
 
-/// How to import a kind's type relative to a crate, and its name after the import.
+/// Import of a kind's type relative to a crate, and its name once imported.
 struct ImportedKind {
     path: String,
     name: String,

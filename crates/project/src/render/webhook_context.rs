@@ -1,4 +1,4 @@
-//! The template context for the webhooks of a kind. It includes code snippets that templates insert
+//! The template context for a kind's webhooks, including code snippets that templates insert
 //! verbatim.
 
 use rbuilder_templates::{ApiContext, SpokeContext, WebhookContext};
@@ -10,7 +10,7 @@ use crate::edit::rust;
 use crate::labels::NAME_LABEL;
 use crate::project::{Project, Resource, Webhooks};
 
-/// What templates need to know about the webhooks of a kind.
+/// The template context for a kind's webhooks.
 pub fn webhook_context(
     project: &Project,
     resource: &Resource,
@@ -80,7 +80,7 @@ fn spoke_context(hub: &ApiContext, spoke: ApiContext) -> SpokeContext {
     }
 }
 
-/// The marker of a webhook, formatted like rustfmt would.
+/// The marker of a webhook, formatted as by rustfmt.
 fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> String {
     let mut arguments = vec![what.to_owned()];
     let mut path = path.to_owned();
@@ -91,7 +91,7 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
     };
     let mut before = project.known.resources.iter();
     let mut before = before.by_ref().take_while(|other| !other.same_kind(resource));
-    // Kinds with the same name in different groups would have webhooks with the same name.
+    // Kinds of the same name in different groups would have webhooks of the same name.
     let unique = match group.as_str() {
         _ if !before.any(|other| is_namesake(&other) && other.webhooks.is_some()) => String::new(),
         "" => "core.".to_owned(),
@@ -122,19 +122,19 @@ fn marker(project: &Project, resource: &Resource, what: &str, path: &str) -> Str
 }
 
 /// Restricts the objects for which a webhook is called. A webhook for a built-in kind must not be
-/// called for its own manager's objects.
+/// called for objects of its own manager.
 fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     if !resource.is_namespaced() {
-        // Cluster-scoped objects cannot be told apart, so while the manager is down, requests
-        // proceed without the webhook.
+        // Cluster-scoped objects can't be told apart, so let requests through while the manager is
+        // down.
         return match resource.core {
             true => vec!["failure_policy = \"ignore\"".to_owned()],
             false => Vec::new(),
         };
     }
     let mut restrictions = Vec::new();
-    // A label excludes the manager's objects in every namespace, however they are deployed.
-    // Otherwise, e.g. a webhook for the manager's Pod would keep the manager from starting.
+    // The label excludes the manager's objects in any namespace, however they are deployed.
+    // Otherwise, e.g. a webhook for Pods would keep its own manager from starting.
     if resource.core {
         restrictions.push(format!(
             "object_selector(match_expression(\n        key = \"{NAME_LABEL}\",\n        operator = \"NotIn\",\n        values = [\"{}\"]\n    ))",
@@ -143,16 +143,16 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     }
     let is_secret = resource.core && resource.kind == "Secret";
     let conditions = match (project.known.namespaced, resource.core) {
-        // A manager that only watches its own namespace is not called for objects elsewhere.
+        // A manager that only watches its own namespace must not be called for objects elsewhere.
         (true, _) => vec![
             Some((MANAGER_NAMESPACE, "request.namespace in ['system']")),
-            // The webhook can't answer before the manager has written this Secret.
+            // The webhook can't respond before the manager has written this Secret.
             is_secret.then_some((
                 "exclude-certificate",
                 "!request.name.endsWith('webhook-server-cert')",
             )),
         ],
-        // This excludes objects that others create for the manager, e.g. Secrets with certificates.
+        // Exclude objects created on behalf of the manager, e.g. Secrets with certificates.
         (false, true) => vec![Some((
             MANAGER_NAMESPACE,
             "!(request.namespace in ['system', 'kube-system'])",
@@ -165,10 +165,10 @@ fn restrictions(project: &Project, resource: &Resource) -> Vec<String> {
     restrictions
 }
 
-/// Maximum width of attribute arguments that rustfmt keeps on one line.
+/// rustfmt's `attr_fn_like_width`: longer attribute arguments are broken.
 const MARKER_WIDTH: usize = 70;
 
-/// The expression that builds the `Webhook`, formatted like rustfmt would.
+/// Expression that builds the `Webhook`, formatted as by rustfmt.
 fn chain(webhooks: &Webhooks, spokes: &[SpokeContext], kind: &str) -> String {
     let mut calls = Vec::new();
     for (is_wanted, name, handler, path) in [

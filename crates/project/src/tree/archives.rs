@@ -1,8 +1,8 @@
 //! Published packages in Cargo's cache, looked up by checksum.
 //!
 //! `Cargo.lock` records the checksum of each archive that `cargo fetch` downloads, so an archive is
-//! the same on every machine. Cargo never verifies the unpacked copy next to the archive, so we
-//! don't read that.
+//! the same on every machine. Cargo never verifies the unpacked copy next to it, so that copy is
+//! not read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Archives {
-    /// The directories of Cargo's cache, one for each registry.
+    /// Directories of Cargo's cache, one per registry.
     caches: OnceLock<Vec<PathBuf>>,
     open: Mutex<BTreeMap<String, Arc<OpenArchive>>>,
-    /// Memory used by the cached texts of all archives, in bytes.
+    /// Memory in bytes used by the cached texts of all archives.
     kept: AtomicUsize,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct Archives {
 #[derive(Debug)]
 struct OpenArchive {
     path: PathBuf,
-    /// The archive's top-level directory, which contains all files.
+    /// Top-level directory of the archive.
     folder: String,
     checksum: String,
     manifest: Text,
-    /// The Rust files. We read them on first use, because most packages only need their manifest.
+    /// The Rust files, read on first use. Most packages only need their manifest.
     texts: OnceLock<Result<Texts, String>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn is_archived(path: &str) -> bool {
 }
 
 impl Archives {
-    /// Finds the archive with the given checksum and makes its files available below `folder`.
+    /// Finds the archive by checksum and makes its files available below `folder`.
     pub(super) fn open(&self, folder: &str, archive: &Archive<'_>) -> Result<(), ArchiveError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if !open.contains_key(folder) {
@@ -65,7 +65,7 @@ impl Archives {
                 Ok(None) => continue,
                 Err(reason) => return Err(ArchiveError::Unreadable(reason)),
             };
-            // Two registries may contain different packages with the same name.
+            // Two registries may have different packages with the same name.
             if checksum_of(&bytes) != archive.checksum {
                 other = other.or(Some(path));
                 continue;
@@ -126,8 +126,8 @@ impl OpenArchive {
     }
 
     fn read_texts(&self, kept: &AtomicUsize) -> Result<Texts, String> {
-        // It would take too much memory to keep the bytes of every archive, since most only need
-        // their manifest. So we read this one again.
+        // Keeping the bytes of every archive would take too much memory, and most only need their
+        // manifest. Read this one again instead.
         let bytes = read(&self.path)?.filter(|bytes| checksum_of(bytes) == self.checksum);
         let bytes = bytes.ok_or_else(|| {
             format!(
@@ -142,7 +142,7 @@ impl OpenArchive {
     }
 }
 
-/// Cargo's home directory, which we look up like Cargo does.
+/// Cargo's home directory, looked up as Cargo does.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").filter(|home| !home.is_empty());
     match named {

@@ -1,8 +1,8 @@
 //! Limits on which files are read as source.
 //!
 //! Diagnostics quote source lines, so a repository must not be able to pass off `/etc/shadow` as
-//! Rust through a link, a `#[path]`, an `include!` or the `path` of a target. We only read a file
-//! if its path, after resolving all links, is
+//! Rust through a symlink, a `#[path]`, an `include!` or the `path` of a target. A file is only
+//! read if its canonical path is
 //!
 //! - in the project directory or its repository (the nearest parent directory with `.git`, `.jj` or
 //!   `.hg`, except the user's home directory and the root of the file system); or
@@ -24,8 +24,8 @@ use crate::tree::{LARGEST, without_verbatim_prefix};
 /// Maximum total size of source in bytes.
 const MOST: u64 = 1 << 30;
 
-/// How many files and directories we list at most. Links can make a few directories look like many,
-/// so a directory that is reached through a link counts as [`LINK`] names.
+/// Maximum number of files and directories to list. Symlinks can make a few directories look like
+/// many, so a directory behind a symlink counts as [`LINK`] names.
 const MOST_LISTED: u64 = 200_000;
 
 const LINK: u64 = 100;
@@ -35,9 +35,9 @@ const MANIFEST: &str = "Cargo.toml";
 #[derive(Debug)]
 pub(super) struct Area {
     root: PathBuf,
-    /// The open project directory and its resolved path, or `None` if it does not exist.
+    /// The open project directory and its canonical path, or `None` if it does not exist.
     project: OnceLock<Option<(Folder, PathBuf)>>,
-    /// Allowed directories, by resolved path.
+    /// Allowed directories, by canonical path.
     allowed: Mutex<Vec<PathBuf>>,
     bytes: AtomicU64,
     listed: AtomicU64,
@@ -58,8 +58,8 @@ impl Area {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Reads a file. Returns `None` if it does not exist or is not a regular file. If we refuse to
-    /// read an existing file, the error is the reason, as a phrase.
+    /// Reads a file. Returns `None` if it does not exist or isn't a regular file. The error is a
+    /// phrase that explains why an existing file is not read.
     pub(super) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
         let Some((folder, project)) = self.project() else {
             return Ok(None);
@@ -155,7 +155,7 @@ impl Area {
     }
 }
 
-/// Finds the repository that contains a directory. Both paths are resolved.
+/// Finds the repository that contains a directory. Both paths are canonical.
 pub fn find_repository(folder: &Path) -> Option<PathBuf> {
     let top = folder
         .ancestors()
@@ -176,7 +176,7 @@ fn open_plainly(real: &Path) -> std::io::Result<Option<std::fs::File>> {
     }
 }
 
-/// Removes `.` and `..` from a path that contains no links.
+/// Normalizes `.` and `..` in a path without symlinks.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -199,7 +199,7 @@ fn absent_or<T>(error: &std::io::Error) -> Result<Option<T>, String> {
     }
 }
 
-/// Whether an error means that the file does not exist. A file with an overlong name cannot exist.
+/// Whether an error means that the file does not exist. A file with an overlong name can't.
 pub(super) fn is_absent(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -207,7 +207,7 @@ pub(super) fn is_absent(error: &std::io::Error) -> bool {
     )
 }
 
-/// What an error says, without the path, which the diagnostic already shows.
+/// Describes an error without the path, which the diagnostic already shows.
 pub(super) fn describe_io_error(error: &std::io::Error) -> String {
     error.kind().to_string()
 }

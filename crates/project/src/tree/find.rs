@@ -1,8 +1,8 @@
-//! Finds the project that a directory belongs to. As git does for its repository, we look for the
-//! nearest parent directory with a PROJECT file.
+//! Finds the project that contains a directory, i.e. the nearest parent directory with a PROJECT
+//! file, similar to git's search for a repository.
 //!
-//! The search does not leave the repository or the user's own directories, because a file that
-//! somebody else left in /tmp must not decide anything.
+//! The search doesn't leave the repository or the user's own directories, so that a file left in
+//! /tmp by another user has no effect.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use super::MOST_ANCESTORS;
 use crate::disk::{Folder, Sort, effective_user};
 
-/// Name of the PROJECT file, which marks the directory of a project.
+/// Name of the PROJECT file, which marks a project's directory.
 pub const FILE: &str = "PROJECT";
 
 /// The directories in which a command looks for a PROJECT file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// No directory, because the command needs no project, or creates one.
+    /// Nowhere: the command needs no project, or creates one.
     Nowhere,
     /// Parent directories up to the nearest package. Without a PROJECT file, the command works on
     /// that package.
@@ -25,11 +25,11 @@ pub enum Search {
     PastPackages,
 }
 
-/// Finds the nearest project above a directory that is not a project itself.
+/// Finds the nearest project above a directory that isn't a project itself.
 ///
-/// The search ends at a repository, at another user's directory and at an unreadable directory. If
-/// somebody leaves a file in /tmp, it must not decide which programs `rbuilder run` starts below
-/// it.
+/// The search ends at a repository, at another user's directory and at an unreadable directory.
+/// Otherwise a file left in /tmp by another user could decide which programs `rbuilder run` starts
+/// below it.
 pub fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> {
     let absolute = std::path::absolute(dir).ok()?;
     let mut above = PathBuf::new();
@@ -55,9 +55,9 @@ pub fn find_project_above(dir: &Path, search: Search) -> Option<PathBuf> {
     None
 }
 
-/// Whether `above` and all directories between it and `dir` belong to the user and to the same
-/// repository. Both paths are resolved. Otherwise we might join a workspace that somebody left in
-/// /tmp. Directories that do not exist yet will belong to the user.
+/// Whether `above` and all directories between it and `dir` are owned by the user and in the same
+/// repository. Otherwise we might join a workspace that another user left in /tmp. Both paths are
+/// canonical. Directories that don't exist yet will be owned by the user.
 pub fn is_own_above(dir: &Path, above: &Path) -> bool {
     let user = effective_user();
     for place in dir.ancestors().take(MOST_ANCESTORS) {
@@ -122,9 +122,9 @@ mod tests {
             ("p/crates/a/src", UpToPackage, None),
             ("p/crates/a", UpToPackage, None),
             ("p/crates", UpToPackage, Some("p")),
-            // This is another repository.
+            // Another repository.
             ("p/other/src", PastPackages, None),
-            // A directory named PROJECT does not make a project.
+            // A directory named PROJECT doesn't make a project.
             ("p/config", PastPackages, Some("p")),
             ("p/none", PastPackages, None),
         ] {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn search_from_the_current_directory_stops_at_the_repository() {
-        // Tests run in the package's directory. There is no project above it, only a repository.
+        // Tests run in the package's directory: no project above, only a repository.
         assert_eq!(find_project_above(Path::new("."), Search::PastPackages), None);
     }
 }

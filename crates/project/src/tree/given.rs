@@ -1,5 +1,5 @@
 //! Files that the user names on the command line, anywhere on disk. Unlike project files, they may
-//! be links.
+//! be symlinks.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,8 +10,8 @@ use fs_err as fs;
 use super::{LARGEST, with_slashes};
 use crate::disk::{read_bounded, too_large};
 
-/// Reads a file, or all files in a directory whose names `is_wanted` accepts, sorted. Each text
-/// comes with its path for messages.
+/// Reads a file, or those files in a directory whose names `is_wanted` accepts, in sorted order.
+/// Returns each text with its path for messages.
 ///
 /// # Errors
 /// Fails if the path does not exist, or if a file is not valid UTF-8 of at most 64 MiB.
@@ -35,7 +35,7 @@ pub fn read_given_file(path: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<(
         .collect()
 }
 
-/// Whether the path from the command line is a directory. Error messages use `shown` as the path.
+/// Whether a path from the command line is a directory. `shown` is the path for error messages.
 pub(super) fn is_given_directory(path: &Path, shown: &str) -> Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.is_dir()),

@@ -11,7 +11,7 @@ use super::given::{is_given_directory, read_text};
 
 const MOST_FILES: usize = 20_000;
 
-/// The path of the standard input.
+/// Path shown for the standard input.
 pub const STANDARD_INPUT: &str = "standard input";
 
 /// An input file and its text.
@@ -21,12 +21,12 @@ pub struct InputFile {
     pub path: String,
     /// The content.
     pub text: String,
-    /// Whether the user named the file itself rather than a directory that contains it.
+    /// Whether the user named the file itself rather than a directory above it.
     pub is_named: bool,
 }
 
-/// Reads a file, all YAML and JSON files in a directory and its subdirectories, or the standard
-/// input for `-`. Links in directories are not followed.
+/// Reads a file, all YAML and JSON files below a directory, or the standard input for `-`. Symlinks
+/// in directories are not followed.
 ///
 /// # Errors
 /// Fails if an input cannot be read, is larger than [`LARGEST`] or is not UTF-8, or if there are

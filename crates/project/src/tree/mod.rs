@@ -1,7 +1,7 @@
 //! The project directory on disk. No other module reads it.
 //!
-//! The tree remembers the content of every file that it has read. If one of these files has changed
-//! in the meantime, we reject a plan that is based on the tree.
+//! The tree remembers every file that it reads. A plan based on the tree is rejected if one of
+//! these files has changed since.
 
 #![allow(clippy::disallowed_methods)] // this module reads the project
 
@@ -48,14 +48,14 @@ pub struct Tree {
     root: PathBuf,
     /// The open directory, once it exists.
     folder: OnceCell<Folder>,
-    /// Content of each file that was read, or `None` if it did not exist.
+    /// Content of each file read, or `None` if it did not exist.
     seen: RefCell<BTreeMap<String, Option<Held>>>,
     sources: RefCell<Vec<Arc<SourceTexts>>>,
-    /// The files of a tree in memory, or `None` for a tree on disk.
+    /// The files of an in-memory tree, or `None` for a tree on disk.
     memory: Option<BTreeMap<String, String>>,
 }
 
-/// The error for a file that changed after a plan was based on it. No file has been written.
+/// The error for a file that changed after a plan was based on it. No files were written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} was changed while the command was running; no files were written: run it again")]
 pub struct Changed {
@@ -70,8 +70,8 @@ impl Changed {
     }
 }
 
-/// Length and checksum of a file's content. We keep no more than this, because the manifests of a
-/// project can be large.
+/// Length and checksum of a file's content. The content isn't kept, because a project's manifests
+/// can be large.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     length: usize,
@@ -99,7 +99,7 @@ impl Tree {
         }
     }
 
-    /// Creates a tree in memory. Such a tree has no source, so manifests cannot be generated in it.
+    /// Creates an in-memory tree. It has no source, so manifests can't be generated in it.
     pub fn in_memory(files: BTreeMap<String, String>) -> Tree {
         Tree {
             memory: Some(files),
@@ -107,22 +107,22 @@ impl Tree {
         }
     }
 
-    /// The files of a tree in memory.
+    /// Returns the files of an in-memory tree.
     pub fn into_files(self) -> BTreeMap<String, String> {
         self.memory.unwrap_or_default()
     }
 
-    /// Where the directory is.
+    /// Path of the directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The directory as messages show it.
+    /// The directory as shown in messages.
     pub fn shown(&self) -> String {
         display_root(&self.root)
     }
 
-    /// The name of the directory, which is the default name of a project.
+    /// Name of the directory, which is the default project name.
     pub fn folder_name(&self) -> Option<String> {
         let absolute = std::path::absolute(&self.root).ok()?;
         let absolute = fs::canonicalize(&absolute).unwrap_or(absolute);
@@ -132,19 +132,19 @@ impl Tree {
     /// Reads a text file. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Fails if the path leads out of the directory or through a symbolic link, or if the file is
-    /// not valid UTF-8 or larger than 64 MiB.
+    /// Fails if the path leads out of the directory or through a symlink, or if the file is not
+    /// valid UTF-8 or larger than 64 MiB.
     pub fn read(&self, path: &str) -> Result<Option<String>> {
         let bytes = self.look(path)?;
         let held = bytes.as_deref().map(Held::of);
-        // Keep the content of the first read, because decisions are based on it.
+        // Keep the content of the first read, since decisions are based on it.
         self.seen.borrow_mut().entry(path.to_owned()).or_insert(held);
         bytes
             .map(|bytes| String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{path} is not valid UTF-8")))
             .transpose()
     }
 
-    /// Checks that no file that was read has changed.
+    /// Checks that the files read so far are unchanged.
     ///
     /// # Errors
     /// Fails with [`Changed`] if a file has changed. Also fails if a file can no longer be read.
@@ -160,15 +160,15 @@ impl Tree {
         Ok(())
     }
 
-    /// Lists the regular files in a directory, sorted. If it does not exist, there are none.
+    /// Lists the regular files in a directory, sorted. Empty if the directory does not exist.
     ///
     /// # Errors
-    /// Fails if the directory cannot be read, or if its path leads through a link.
+    /// Fails if the directory cannot be read, or if its path leads through a symlink.
     pub fn list(&self, folder: &str) -> Result<Vec<String>> {
         self.list_sort(folder, Sort::File)
     }
 
-    /// Lists the directories in a directory, sorted. If it does not exist, there are none.
+    /// Lists the subdirectories of a directory, sorted. Empty if the directory does not exist.
     ///
     /// # Errors
     /// Fails as [`list`](Self::list) does.
@@ -176,8 +176,7 @@ impl Tree {
         self.list_sort(folder, Sort::Folder)
     }
 
-    /// Lists the regular files and the subdirectories of a directory. An empty path means the
-    /// project directory.
+    /// Lists regular files and subdirectories. An empty path stands for the project directory.
     fn list_both(&self, folder: &str) -> Result<(Vec<String>, Vec<String>)> {
         if !folder.is_empty() {
             return Ok((self.list(folder)?, self.list_folders(folder)?));
@@ -234,7 +233,7 @@ impl Tree {
         if let Some(folder) = self.folder.get() {
             return Ok(Some(folder));
         }
-        // Don't cache a missing directory, because the command may create it later.
+        // Don't cache a missing directory: the command may create it later.
         Ok(open_project(&self.root)?.map(|folder| self.folder.get_or_init(|| folder)))
     }
 
@@ -249,8 +248,8 @@ impl Tree {
         let Some(root) = self.folder()? else {
             return Ok(None);
         };
-        // Use a single system call where supported. Otherwise, and if it fails, walk the path name
-        // by name.
+        // Try a single system call first. If it is unsupported or fails, walk the path by
+        // component.
         if let Some(Ok(file)) = open_without_links(root, Path::new(path))
             && let Some(bytes) = read_bounded(file, LARGEST).with_context(|| cannot_message("read", path))?
         {
@@ -264,7 +263,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Reads a `Cargo.toml` above the project directory. The project directory need not exist yet.
+    /// Reads a `Cargo.toml` above the project directory, which need not exist yet.
     fn look_above(&self, levels: usize, path: &str) -> Result<Option<Vec<u8>>> {
         let root = resolve_path(&self.root);
         let Some(above) = root.ancestors().nth(levels).filter(|_| self.memory.is_none()) else {
@@ -277,14 +276,14 @@ impl Tree {
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// The manifest `levels` directories above the project, as a path relative to it.
+/// The manifest `levels` directories above the project, as a relative path.
 pub fn manifest_above(levels: usize) -> String {
     format!("{}{MANIFEST}", "../".repeat(levels))
 }
 
-/// How many levels above the project a manifest is, e.g. 2 for `../../Cargo.toml`. `None` for any
-/// other path. The manifest of the workspace that the project joins is the only file outside the
-/// project that a plan may change.
+/// Number of levels between the project and a manifest above it, e.g. 2 for `../../Cargo.toml`.
+/// `None` for any other path. The manifest of the workspace that the project joins is the only file
+/// outside the project that a plan may change.
 pub(crate) fn levels_above(path: &str) -> Option<usize> {
     let levels = path.matches("../").count();
     ((1..=MOST_ANCESTORS).contains(&levels) && path == manifest_above(levels)).then_some(levels)
@@ -324,7 +323,7 @@ pub(crate) fn open_project(root: &Path) -> Result<Option<Folder>> {
     }
 }
 
-/// A project directory as messages show it.
+/// A project directory as shown in messages.
 pub fn display_root(root: &Path) -> String {
     if root == Path::new(".") {
         "this directory".to_owned()
@@ -335,8 +334,7 @@ pub fn display_root(root: &Path) -> String {
 
 const MOST_ANCESTORS: usize = 32;
 
-/// Reads the Cargo manifests in the directories above a project, nearest first, each with its
-/// directory.
+/// Reads the Cargo manifests above a project, nearest first, each with its directory.
 pub fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
     let root = resolve_path(root);
     let folders = root.ancestors().skip(1).take(MOST_ANCESTORS);
@@ -349,13 +347,13 @@ pub fn read_manifests_above(root: &Path) -> Vec<(PathBuf, String)> {
     folders.filter_map(manifest).collect()
 }
 
-/// Resolves links and `..` in a path. The part that does not exist yet stays as it is.
+/// Canonicalizes a path. The part that doesn't exist yet stays as is.
 pub fn resolve_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();
     let mut place = absolute.as_path();
     loop {
-        // Only a path that exists can be resolved, so go up until there is one.
+        // Only an existing path can be canonicalized, so go up until there is one.
         if let Ok(known) = fs::canonicalize(place) {
             return missing.iter().rev().fold(known, |path, part| path.join(part));
         }

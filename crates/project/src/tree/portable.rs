@@ -1,16 +1,16 @@
-//! Paths from any system, as they appear in files and messages.
+//! Paths from any platform, as they appear in files and messages.
 //!
-//! Project files use `/` in paths, no matter which system wrote them. Windows also accepts `\`, has
-//! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to resolved paths, which
+//! Project files use `/` in paths, whatever platform wrote them. Windows also accepts `\`, has
+//! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to canonical paths, which
 //! neither Cargo nor make understands.
 
-/// A path as we write it to files, with `/` and without the `\\?\` prefix.
+/// A path as written to files, with `/` and without the `\\?\` prefix.
 pub fn with_slashes(path: &str) -> String {
     without_verbatim_prefix(path).replace('\\', "/")
 }
 
-/// Removes the prefix that Windows adds to resolved paths, e.g. `\\?\C:\a` becomes `C:\a`, and
-/// `\\?\UNC\s\a` becomes `\\s\a`.
+/// Removes the prefix of canonical paths on Windows: `\\?\C:\a` becomes `C:\a`, and `\\?\UNC\s\a`
+/// becomes `\\s\a`.
 pub fn without_verbatim_prefix(path: &str) -> String {
     match (path.strip_prefix(r"\\?\UNC\"), path.strip_prefix(r"\\?\")) {
         (Some(share), _) => format!(r"\\{share}"),
@@ -32,7 +32,7 @@ fn read_typed_path(path: &str, is_windows: bool) -> String {
 }
 
 /// Whether a path stays within the directory that it is joined to. On Windows, a colon starts a new
-/// path (`C:`) or names a stream of a file.
+/// path (`C:`) or names an alternate data stream.
 pub(super) fn is_within(path: &str) -> bool {
     stays_within(path, cfg!(windows))
 }

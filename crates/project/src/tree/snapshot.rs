@@ -1,5 +1,5 @@
-//! The contents of a project at one point in time. We use it to tell an edit from a file event that
-//! changes nothing.
+//! The contents of a project at one point in time, to tell an edit from a file event that changes
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use walkdir::{DirEntry, WalkDir};
 use crate::hash::checksum;
 use crate::tree::LARGEST;
 
-/// Lengths and checksums of the files in a project, by path. It has no build output, hidden
-/// directories or Cargo.lock, because cargo writes that.
+/// Lengths and checksums of a project's files, by path. Excludes build output, hidden directories
+/// and Cargo.lock, which cargo writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(BTreeMap<String, (usize, u32)>);
 
 impl Snapshot {
-    /// Reads all files below a directory. Unreadable files are skipped as if they did not exist.
+    /// Reads all files below a directory, skipping unreadable ones.
     pub fn take(root: &Path) -> Snapshot {
         let mut files = BTreeMap::new();
         let entries = WalkDir::new(root)
@@ -36,7 +36,7 @@ impl Snapshot {
         Snapshot(files)
     }
 
-    /// Which files differ, or exist in only one of the two snapshots.
+    /// Returns files that differ between the snapshots, or exist in only one of them.
     pub fn changed_since<'a>(&'a self, before: &'a Snapshot) -> Vec<&'a str> {
         let paths = self
             .0
@@ -59,7 +59,7 @@ impl Snapshot {
     }
 }
 
-/// The direct subdirectories of a project in which we watch for changes.
+/// Direct subdirectories of a project to watch for changes.
 pub fn watched_folders(root: &Path) -> Vec<PathBuf> {
     let entries = WalkDir::new(root)
         .min_depth(1)

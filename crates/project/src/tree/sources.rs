@@ -14,17 +14,15 @@ use super::tarball::Text;
 use super::yaml::{MAX_DEPTH, PASSED_OVER, may_have_manifests};
 use super::{Changed, Tree};
 
-/// The source files of a directory and of the path dependencies that it refers to. We follow links
-/// within the repository and those packages (see `area.rs`), because nothing is written through
-/// them.
+/// The source files of a directory and its path dependencies. Symlinks within the repository and
+/// those packages are followed (see `area.rs`), since nothing is written through them.
 #[derive(Debug)]
 pub struct TreeSources {
     root: PathBuf,
     known: Arc<SourceTexts>,
 }
 
-/// The files read as source. They are shared with the tree, which checks that they have not
-/// changed.
+/// Files read as source. Shared with the tree, which checks that they are unchanged.
 #[derive(Debug)]
 pub(super) struct SourceTexts {
     area: Area,
@@ -34,7 +32,7 @@ pub(super) struct SourceTexts {
 }
 
 impl Tree {
-    /// The source as it will be after the planned changes. `planned` contains texts by path, or
+    /// The source as it will be after the planned changes. `planned` maps paths to texts, or to
     /// `None` for deleted files.
     pub fn sources(&self, planned: impl IntoIterator<Item = (String, Option<String>)>) -> TreeSources {
         let texts: BTreeMap<String, Text> = planned
@@ -70,7 +68,7 @@ impl SourceTexts {
 }
 
 impl TreeSources {
-    /// How many Rust files have been read so far.
+    /// Number of Rust files read so far.
     pub fn rust_files_read(&self) -> usize {
         let texts = self.known.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let files = texts.iter().filter(|(path, _)| path.ends_with(".rs"));
@@ -80,7 +78,7 @@ impl TreeSources {
 
 impl Sources for TreeSources {
     fn text(&self, path: &str) -> Text {
-        // An archive's content cannot change, because we verified its checksum.
+        // An archive's content can't change, because its checksum was verified.
         if is_archived(path) {
             return self.known.archives.text(path);
         }
@@ -106,7 +104,8 @@ impl Sources for TreeSources {
         let start = self.root.join(folder);
         let walk = WalkDir::new(&start).follow_links(true).sort_by_file_name();
         let belongs = |entry: &walkdir::DirEntry| {
-            // Only the start directory, which a manifest sets, and links can lead out of the area.
+            // Only symlinks and the start directory, which comes from a manifest, can lead out of
+            // the area.
             let leads_on = entry.file_type().is_dir() && (entry.depth() == 0 || entry.path_is_symlink());
             belongs_to_package(entry) && (!leads_on || self.known.area.admits_folder(entry.path()))
         };
@@ -117,9 +116,9 @@ impl Sources for TreeSources {
                 .count(entry.as_ref().is_ok_and(walkdir::DirEntry::path_is_symlink))?;
             let entry = match entry {
                 Ok(entry) => entry,
-                // A link to a parent directory adds no files.
+                // A symlink to a parent directory adds no files.
                 Err(error) if error.loop_ancestor().is_some() => continue,
-                // This is a dangling link.
+                // A dangling symlink.
                 Err(error) if error.io_error().is_some_and(is_absent) => continue,
                 Err(error) => return Err(error.to_string()),
             };
@@ -127,7 +126,7 @@ impl Sources for TreeSources {
             if is_rust
                 && entry.file_type().is_file()
                 && let Ok(below) = entry.path().strip_prefix(&start)
-                // A file name that is not UTF-8 cannot belong to a module.
+                // A file name that isn't UTF-8 can't belong to a module.
                 && let Some(below) = slashed(below)
             {
                 found.push(joined(folder, &below));
@@ -171,7 +170,7 @@ impl Sources for TreeSources {
         for entry in entries {
             let entry = entry.map_err(|error| error.to_string())?;
             self.known.area.count(false)?;
-            // `Path::is_dir` follows links, but the file type of the entry does not.
+            // `Path::is_dir` follows symlinks, unlike the entry's file type.
             if entry.path().is_dir()
                 && let Some(name) = entry.file_name().to_str()
             {
@@ -199,8 +198,8 @@ fn joined(folder: &str, name: &str) -> String {
     }
 }
 
-/// Finds the CRD names that occur in manifests and templates in a directory. Directories for tests
-/// don't count.
+/// Finds CRD names that occur in manifests and templates below a directory, except in test
+/// directories.
 fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
     let is_own = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();
@@ -227,7 +226,7 @@ fn find_crds_below(top: &Path, names: &BTreeSet<String>) -> BTreeSet<String> {
     found
 }
 
-/// Directories with manifests for tests, which often belong to other projects.
+/// Directories with test manifests, which often belong to other projects.
 const TEST_FOLDERS: [&str; 5] = ["test", "tests", "testdata", "fixtures", "third_party"];
 const MAX_ENTRIES: usize = 200_000;
 const MAX_MANIFEST: u64 = 16 << 20;

@@ -1,8 +1,8 @@
-//! Paths in messages, relative to the directory from which the user runs a command.
+//! Paths in messages, relative to the directory in which the user runs a command.
 //!
-//! Commands identify files by their path in the project, both in messages and in JSON. Before the
-//! shell prints a message, a [`Viewpoint`] rewrites these paths, so that no command has to know the
-//! current directory:
+//! Commands identify files by their path in the project, both in messages and in JSON. A
+//! [`Viewpoint`] rewrites these paths before a message is printed, so that commands need not know
+//! the current directory:
 //!
 //! ```text
 //!  --> src/api/v1/cup.rs:3:5        in src/api/v1:   --> cup.rs:3:5
@@ -10,10 +10,9 @@
 //!   make manifests                                    make -C ../../.. manifests
 //! ```
 //!
-//! A word counts as a project path if such a file exists. Because a message may also name a missing
-//! file, a word with a slash and an extension counts as well if it starts with a directory of the
-//! project. Quoted text is code to paste, so it stays unchanged, and so do the source lines of a
-//! diagnostic.
+//! A word counts as a project path if the file exists. Messages may also name missing files, so a
+//! word with a slash and an extension counts as well if it starts with a directory of the project.
+//! Quoted text is code to paste, so it stays unchanged, and so do the source lines of a diagnostic.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -30,8 +29,8 @@ pub struct Viewpoint {
 }
 
 impl Viewpoint {
-    /// The viewpoint of a directory in a project. The project directory itself needs none, and
-    /// neither do directories outside the project.
+    /// The viewpoint of a directory in a project. `None` for the project directory itself and for
+    /// directories outside the project.
     pub fn new(project: &Path, dir: &Path) -> Option<Viewpoint> {
         let project = plain_absolute(project)?;
         let dir = plain_absolute(dir)?;
@@ -65,7 +64,7 @@ impl Viewpoint {
         shown + &path[path.len() - folder_end..]
     }
 
-    /// Makes the paths in a message relative to the viewpoint, and lets `make` run in the project
+    /// Makes the paths in a message relative to the viewpoint, and `make` run in the project
     /// directory.
     pub fn show_message(&self, text: &str) -> String {
         text.split_inclusive('\n')
@@ -131,7 +130,7 @@ impl Viewpoint {
         shown
     }
 
-    /// Rewrites one word of a message. `before` and `after` are the rest of its line.
+    /// Rewrites a word of a message. `before` and `after` are the rest of its line.
     fn show_word<'a>(&self, word: &'a str, before: &str, after: &str) -> Cow<'a, str> {
         let starts_command = before.ends_with('`') || before.trim().is_empty() && before.len() > 1;
         if word == "make" && starts_command && after.starts_with(' ') {
@@ -146,7 +145,7 @@ impl Viewpoint {
 
     fn is_path(&self, word: &str) -> bool {
         let Some((first, rest)) = word.split_once('/') else {
-            // A single name may be an ordinary word, e.g. `tests`.
+            // A single component may be an ordinary word, e.g. `tests`.
             let is_name = word.contains('.') || word.starts_with(|c: char| c.is_ascii_uppercase());
             return is_name && self.project.join(word).is_file();
         };
@@ -161,8 +160,8 @@ impl Viewpoint {
 
 /// A directory's absolute path without `..`, which [`std::path::absolute`] keeps on Unix.
 fn plain_absolute(dir: &Path) -> Option<PathBuf> {
-    // Resolve links, because the system also resolves a link before it applies a `..` in a
-    // message's path.
+    // Resolve symlinks, because the OS also resolves them before it applies a `..` in the printed
+    // path.
     if let Ok(resolved) = std::fs::canonicalize(dir) {
         return Some(resolved);
     }
@@ -185,7 +184,7 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '\\']) || has_drive()
 }
 
-/// How long the word at the start of a text is. A word consists of characters that are common in
+/// Length of the word that `text` starts with. A word consists of characters that are common in
 /// paths.
 fn word_length(text: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '~' | '$');
@@ -289,13 +288,13 @@ mod tests {
                 "in PROJECT: src/main.rs:7.",
                 "in ../../PROJECT: ../../src/main.rs:7.",
             ),
-            // These files are missing but would belong to the project.
+            // Missing files that would belong to the project.
             (
                 "config",
                 "expected src/lib.rs, src/api/v2/",
                 "expected ../src/lib.rs, ../src/api/v2/",
             ),
-            // Neither words nor API groups are paths, even if directories with these names exist.
+            // Neither words nor API groups are paths, even if directories of that name exist.
             (
                 "src",
                 "the tests and config of apps/v1",
@@ -312,7 +311,7 @@ mod tests {
                 "/tmp/src/main.rs ../src/main.rs",
                 "/tmp/src/main.rs ../src/main.rs",
             ),
-            // This is code to copy and paste.
+            // Code to copy and paste.
             ("src", "  path = \"src/main.rs\"", "  path = \"src/main.rs\""),
             (
                 "src",

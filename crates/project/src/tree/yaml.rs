@@ -1,19 +1,19 @@
-//! Finds project files by name, such as its YAML files.
+//! Finds project files by name, e.g. YAML files.
 
 use anyhow::Result;
 
 use super::Tree;
 
-/// No hand-written project is deeper or has more directories.
+/// No hand-written project is nested deeper or has more directories.
 pub(super) const MAX_DEPTH: usize = 24;
 const MAX_FOLDERS: usize = 20_000;
 
-/// Directories with files written by other programs.
+/// Directories with generated or third-party files.
 pub(super) const PASSED_OVER: [&str; 4] = ["target", "node_modules", "vendor", "dist"];
 
 impl Tree {
     /// Finds all files that end in `.yaml`, `.yml`, `.tpl` or `.json`, sorted. Hidden directories,
-    /// links and directories with files written by other programs are skipped.
+    /// symlinks and directories with generated files are skipped.
     ///
     /// # Errors
     /// Fails if a directory cannot be read.

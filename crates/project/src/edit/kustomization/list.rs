@@ -1,4 +1,4 @@
-//! The lists in a kustomization file, found by their notation or with the YAML parser.
+//! Finds the lists in a kustomization file, either by notation or with the YAML parser.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     rbuilder_yaml::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
-/// The entries of a list as the YAML parser sees them. There are none if the value is not a list.
+/// Entries of a list according to the YAML parser. Empty if the value is not a list.
 pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
     let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
     let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -24,8 +24,8 @@ pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
         .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
 }
 
-/// Whether we can take the lines at face value. Without block scalars, quotes, anchors, multiple
-/// documents and the like, a line that looks like an entry is an entry.
+/// Whether each line that looks like an entry is one. That's the case without block scalars,
+/// quotes, anchors, multiple documents and the like.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
 }
@@ -44,19 +44,19 @@ pub(super) struct ListEntry {
 
 pub(super) enum Form {
     Missing,
-    /// `key:`, `key: []` or `key: null`: the range of the value to remove, and the start of the
+    /// `key:`, `key: []` or `key: null`, with the range of the value to remove and the start of the
     /// next line.
     Empty(std::ops::Range<usize>, std::ops::Range<usize>),
-    /// `key: [a, b]`: the position of the closing bracket.
+    /// `key: [a, b]`, with the position of the closing bracket.
     Flow(usize),
-    /// One line per entry: the indentation of the entries, and the end of the last entry.
+    /// One entry per line, with the indentation of the entries and the end of the last one.
     Block(String, usize),
 }
 
 pub(super) fn find(text: &str, key: &str) -> Result<List, String> {
     let head = format!("{key}:");
     let Some((start, line)) = lines(text).find(|(_, line)| line.starts_with(&head)) else {
-        // The key may still exist in another notation, e.g. with quotes or in braces.
+        // The key may still exist in another notation, e.g. quoted or in a flow mapping.
         let is_there = !text.trim().is_empty() && !read(text)?[key].is_null();
         return if is_there {
             Err(format!("`{key}` has an unsupported notation"))
@@ -108,7 +108,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
             .strip_prefix('-')
             .filter(|item| item.is_empty() || item.starts_with(' '))
         else {
-            // We've reached the next key, so the comments we just passed belong to it.
+            // The comments above the next key belong to that key.
             comments = end;
             break;
         };
@@ -120,7 +120,7 @@ fn block(text: &str, key_end: usize, first: usize) -> List {
         (end, comments) = (next, next);
     }
     if let Some(indent) = indent {
-        // A comment at the end of the file may be a heading for the new entry, so insert after it.
+        // A comment at the end of the file may be a heading for the new entry, so insert below it.
         list.form = Form::Block(indent.to_owned(), comments);
     }
     list
@@ -166,7 +166,7 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     })
 }
 
-/// Splits a text into lines, including their line endings, together with their positions.
+/// Splits a text into lines with their offsets. Line endings are kept.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -179,7 +179,7 @@ fn without_comment(text: &str) -> &str {
     text.find(" #").map_or(text, |at| &text[..at])
 }
 
-/// Normalizes a path by removing a comment, whitespace, quotes and a leading `./`.
+/// Normalizes a path: strips a comment, whitespace, quotes and a leading `./`.
 pub(super) fn plain(text: &str) -> String {
     let text = without_comment(text).trim().trim_matches(['"', '\'']);
     text.strip_prefix("./").unwrap_or(text).to_owned()

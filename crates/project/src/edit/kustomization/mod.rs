@@ -1,8 +1,8 @@
 //! Edits of the lists in a kustomization file: `resources:`, `components:` and `transformers:`.
 //!
 //! YAML has many notations for a list. This module recognizes the common ones by structure: a block
-//! list, a flow list on one or more lines, an empty value, and a missing key. It keeps comments,
-//! order and line endings.
+//! list, a flow list on one or more lines, an empty value, and a missing key. Comments, order and
+//! line endings are preserved.
 
 mod list;
 mod references;
@@ -16,10 +16,10 @@ use self::list::{Form, List, ListEntry, find, is_entry, is_listed, is_plain, lin
 
 pub use self::references::{list_references, resolve_entry};
 
-/// File names of a kustomization, in the order in which kustomize looks for them.
+/// File names of a kustomization, in kustomize's lookup order.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// The kustomization for the deployment.
+/// The deployment's kustomization.
 pub const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 /// Key of the list that most edits change.
@@ -29,7 +29,7 @@ pub const COMPONENTS: &str = "components";
 /// Key of the transformer list.
 pub const TRANSFORMERS: &str = "transformers";
 
-/// Adds an entry to `resources` if it is missing.
+/// Adds an entry to `resources` unless it is listed already.
 ///
 /// # Errors
 /// Fails if `resources` has an unknown notation.
@@ -37,14 +37,14 @@ pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, RESOURCES, entry)
 }
 
-/// Filters the wanted entries down to those that `resources` lacks.
+/// Returns the entries of `wanted` that `resources` lacks.
 pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
     let known: BTreeSet<String> = entries(text, RESOURCES).into_iter().collect();
     wanted.retain(|entry| !known.contains(entry));
     wanted
 }
 
-/// The entries of a list in order. A missing list has none.
+/// Returns the entries of a list in order. Empty if the list is missing.
 pub fn entries(text: &str, key: &str) -> Vec<String> {
     let (_, body) = split_mark(text);
     match find(body, key) {
@@ -53,8 +53,8 @@ pub fn entries(text: &str, key: &str) -> Vec<String> {
     }
 }
 
-/// Enables an entry of a list. If the entry is commented out, we uncomment it in place. Otherwise
-/// it is added at the end.
+/// Enables an entry of a list. A commented-out entry is uncommented in place; a missing one is
+/// appended.
 ///
 /// # Errors
 /// Fails if the list has an unknown notation.
@@ -81,7 +81,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     if let Form::Empty(value, _) = &list.form {
         edited.replace_range(value.clone(), "");
     }
-    // The file may spell the entry `x` as `./x`. Compare with what it says.
+    // The file may spell the entry `x` as `./x`, so compare with its own spelling.
     let written = read(&edited)
         .map(|file| file[key][index].clone())
         .unwrap_or_default();
@@ -92,7 +92,7 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Disables an enabled entry of a list by commenting it out.
+/// Comments out an entry of a list.
 ///
 /// # Errors
 /// Fails if the list is not a block list.
@@ -105,7 +105,7 @@ pub fn disable(text: &str, key: &str, entry: &str) -> Result<String, String> {
     })
 }
 
-/// Replaces an entry of a list in place, if it exists.
+/// Replaces an entry of a list in place. No-op if the entry is missing.
 ///
 /// # Errors
 /// Fails if the list is not a block list.
@@ -118,8 +118,7 @@ pub fn replace(text: &str, key: &str, entry: &str, new: &str) -> Result<String, 
     })
 }
 
-/// Removes an entry that is commented out. A list of transformers that becomes empty is removed
-/// too.
+/// Removes a commented-out entry. Also removes the list of transformers if it becomes empty.
 pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
     let (mark, body) = split_mark(text);
     let found = find(body, key).ok();
@@ -150,7 +149,7 @@ fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     for (at, line) in lines(&text[first..]) {
         let content = line.trim();
         let is_entry = content == "-" || content.starts_with("- ");
-        // Any line other than an entry or a comment ends the list.
+        // Anything but an entry or a comment ends the list.
         let Some(comment) = content.strip_prefix('#') else {
             if content.is_empty() || is_entry {
                 continue;
@@ -214,7 +213,7 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // We don't know this notation, but the YAML parser may still find the entry.
+        // An unknown notation, but the YAML parser may still find the entry.
         Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
@@ -257,7 +256,7 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Removes an entry from `resources`, if it exists.
+/// Removes an entry from `resources`. No-op if the entry is missing.
 ///
 /// # Errors
 /// Fails if `resources` is not a block list.
@@ -265,7 +264,7 @@ pub fn remove_resource(text: &str, entry: &str) -> Result<String, String> {
     remove_from(text, RESOURCES, entry)
 }
 
-/// Removes an entry from `components`, if it exists.
+/// Removes an entry from `components`. No-op if the entry is missing.
 ///
 /// # Errors
 /// Fails if `components` is not a block list.
@@ -273,7 +272,8 @@ pub fn remove_component(text: &str, entry: &str) -> Result<String, String> {
     remove_from(text, COMPONENTS, entry)
 }
 
-/// Removes an entry from `transformers`, if it exists. Also removes the list if it becomes empty.
+/// Removes an entry from `transformers`, and the list itself if it becomes empty. No-op if the
+/// entry is missing.
 ///
 /// # Errors
 /// Fails if `transformers` is not a block list.
@@ -299,7 +299,7 @@ fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // There's nothing to remove, so the notation doesn't matter.
+        // Nothing to remove, whatever the notation.
         Err(_) if read(body).is_ok() && !is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
@@ -331,8 +331,8 @@ fn split_mark(text: &str) -> (&str, &str) {
     })
 }
 
-/// The line ending before a position, since a file may mix them. For the first line we take the
-/// ending after it.
+/// Line ending before a position, since a file may mix them. The first line uses the ending after
+/// it.
 fn line_end(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n');
     match before.or_else(|| text[at..].find('\n').map(|end| at + end)) {
@@ -341,8 +341,8 @@ fn line_end(text: &str, at: usize) -> &'static str {
     }
 }
 
-/// Verifies with the YAML parser that an edit made the intended change to one list and nothing
-/// else. This protects us from notations that [`find`] misreads.
+/// Verifies with the YAML parser that an edit changed one list as intended and nothing else. This
+/// guards against notations that [`find`] misreads.
 fn check_change(
     before: &str,
     after: &str,
@@ -355,7 +355,7 @@ fn check_change(
     } else {
         read(before)?
     };
-    // The parser takes a file with nothing but comments for null.
+    // A file with only comments parses as null.
     if expected.is_null() {
         expected = Value::Object(Map::default());
     }

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-/// Keys with a list of files or directories. Some of them also accept an inline object instead of a
-/// path.
+/// Keys whose values are lists of files or directories. Some also accept inline objects.
 const LISTS: [&str; 10] = [
     "resources",
     "components",
@@ -19,9 +18,8 @@ const LISTS: [&str; 10] = [
 const OBJECTS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 
-/// Lists the local files and directories that a kustomization refers to. Inline objects and URLs
-/// are skipped. The order is by key: first plain lists such as `resources`, then patches, then
-/// generators.
+/// Returns the local files and directories that a kustomization refers to, without inline objects
+/// and URLs. Ordered by key: plain lists such as `resources`, then patches, then generators.
 pub fn list_references(kustomization: &Value) -> Vec<String> {
     let items = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut found: Vec<Value> = Vec::new();
@@ -45,15 +43,15 @@ pub fn list_references(kustomization: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Strips the key from a generator's source, which is either `file` or `key=file`.
+/// Strips the key from a generator source, i.e. from `key=file`.
 fn path_of_source(source: &Value) -> Value {
     let text = source.as_str().unwrap_or_default();
     text.split_once('=').map_or(text, |(_, path)| path).into()
 }
 
-/// Resolves a kustomization entry to a path in the project. Returns `None` if it leads outside.
+/// Resolves a kustomization entry to a path in the project. Returns `None` if it points outside.
 pub fn resolve_entry(folder: &str, entry: &str) -> Option<String> {
-    // These are URLs, or outside of the project.
+    // URLs and absolute paths.
     if entry.contains("://") || entry.starts_with('/') || entry.contains('?') {
         return None;
     }

@@ -51,7 +51,7 @@ fn enables_and_disables_entry_in_place() {
         assert_eq!(enable(on, COMPONENTS, "x").as_deref(), Ok(on), "{on}");
         assert_eq!(disable(off, COMPONENTS, "x").as_deref(), Ok(off), "{off}");
     }
-    // These comments belong to another list, have another form, or say more than the entry.
+    // Comments that belong to another list, have another form, or say more than the entry.
     for (off, on) in [
         (
             "a:\n- b\n# - x\ncomponents:\n- a\n",
@@ -187,7 +187,7 @@ fn does_not_add_existing_entries() {
     ] {
         assert_eq!(add_resource(text, "new.yaml").as_deref(), Ok(text), "{text}");
     }
-    // These lines only look like entries.
+    // Lines that only look like entries.
     for text in [
         "resources:\n- |\n  a\n- \"a\n- new.yaml\n\"\n",
         "resources:\n- a.yaml\nresources:\n- b.yaml\n",

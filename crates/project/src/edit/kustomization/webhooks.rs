@@ -5,7 +5,7 @@ use super::{
 };
 use crate::edit::Obstacle;
 
-/// The component that serves webhooks, and the component that disables them in the manager.
+/// Component that serves webhooks. `NO_WEBHOOKS` disables them in the manager instead.
 pub const WEBHOOKS: &str = "../webhook";
 const NO_WEBHOOKS: &str = "../webhook/disabled";
 const WEBHOOK_NAMES: &str = "../webhook/names";
@@ -13,7 +13,7 @@ const WEBHOOK_NAMES: &str = "../webhook/names";
 /// The component that issues the webhook certificate.
 pub const CERTIFICATE: &str = "../certmanager";
 
-/// Replaces the component that disables webhooks by the component that serves them.
+/// Replaces the component that disables webhooks with the one that serves them.
 ///
 /// # Errors
 /// Fails if a list has an unsupported form.
@@ -24,16 +24,16 @@ pub fn enable_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(enable(&text, TRANSFORMERS, WEBHOOK_NAMES)?)
 }
 
-/// Replaces the component that serves webhooks by the component that disables them.
+/// Replaces the component that serves webhooks with the one that disables them.
 ///
 /// # Errors
 /// Fails if a list has an unsupported form.
 pub fn disable_webhooks(text: &str) -> Result<String, Obstacle> {
     let text = replace(text, COMPONENTS, WEBHOOKS, NO_WEBHOOKS)
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOKS))?;
-    // The component may be listed, but commented out.
+    // The component may be listed but commented out.
     let text = enable(&text, COMPONENTS, NO_WEBHOOKS)?;
-    // Without webhooks there is no Service, so this transformer would refer to nothing.
+    // Without webhooks there is no Service for this transformer to refer to.
     super::disable(&text, TRANSFORMERS, WEBHOOK_NAMES)
         .map_err(|reason| Obstacle::unlisted(reason, WEBHOOK_NAMES))
 }

@@ -1,5 +1,5 @@
-//! Finds calls in a Rust file by its tokens. That way, comments and strings are ignored and
-//! formatting does not matter. Macro arguments are treated as code.
+//! Finds calls in a Rust file by its tokens, so that comments, strings and formatting don't matter.
+//! Macro arguments are treated as code.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use quote::ToTokens;
 use syn::{Item, ItemFn, UseTree};
 
 pub(super) struct Call {
-    /// The path as written, without generic arguments. For a method this is a single name.
+    /// Path as written, without generic arguments. A single name for a method.
     pub(super) path: Vec<String>,
     pub(super) is_method: bool,
-    /// The tokens between `::<` and `>` at the end of the path.
+    /// Tokens between the `::<` and `>` at the end of the path.
     pub(super) generics: Vec<TokenTree>,
     pub(super) arguments: Group,
-    /// The byte at which the path starts.
+    /// Byte offset of the path.
     pub(super) start: usize,
 }
 
@@ -23,7 +23,7 @@ impl Call {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// The argument, if there is exactly one and it is an identifier.
+    /// The argument, if it is a single identifier.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {
@@ -45,7 +45,7 @@ pub(super) fn find_calls(tokens: &TokenStream) -> Vec<Call> {
             }
         }
     }
-    // `levels` doesn't follow the order of the source.
+    // `levels` doesn't return groups in source order.
     calls.sort_by_key(|call| call.start);
     calls
 }
@@ -67,7 +67,7 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
             _ => break,
         }
     }
-    // A `fn` before the name makes this a declaration.
+    // `fn name(…)` is a declaration, not a call.
     if path.is_empty() || matches!(rest.last(), Some(TokenTree::Ident(word)) if word == "fn") {
         return None;
     }
@@ -81,11 +81,11 @@ fn call_before(tokens: &[TokenTree], arguments: &Group) -> Option<Call> {
     })
 }
 
-/// Splits `::<…>` off the end of the tokens. Returns `None` for a `>` that doesn't close such a
-/// list.
+/// Splits a trailing `::<…>` off the tokens. Returns `None` if the last `>` doesn't close a generic
+/// argument list.
 fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree>)> {
     let is = |at: usize, wanted: char| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
-    // The `>` of `->`, e.g. in `::<fn() -> T>`, closes nothing.
+    // The `>` of an arrow doesn't count, e.g. in `::<fn() -> T>`.
     let is_arrow = |at: usize| is(at, '>') && at > 0 && is(at - 1, '-');
     let last = tokens.len().checked_sub(1);
     let Some(last) = last.filter(|last| is(*last, '>') && !is_arrow(*last)) else {
@@ -106,7 +106,7 @@ fn without_generics(tokens: &[TokenTree]) -> Option<(&[TokenTree], Vec<TokenTree
     None
 }
 
-/// The tokens of the stream and of each group in it. Attributes are skipped.
+/// Returns the tokens of the stream and of each nested group, without attributes.
 fn levels(tokens: &TokenStream) -> Vec<Vec<TokenTree>> {
     let mut levels = Vec::new();
     let mut open = vec![tokens.clone()];
@@ -135,7 +135,7 @@ fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// Finds the variables that `let` binds to an expression with a matching call.
+/// Finds variables bound by `let` to an expression that contains a matching call.
 pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> bool) -> Vec<String> {
     let mut variables = Vec::new();
     for level in levels(tokens) {
@@ -167,8 +167,8 @@ pub(super) fn has_ident(tokens: &TokenStream, name: &str) -> bool {
     levels(tokens).iter().flatten().any(is_it)
 }
 
-/// Whether a file contains an identifier outside of comments and strings. A text that isn't Rust
-/// contains none.
+/// Whether a file contains an identifier outside of comments and strings. False if `text` is not
+/// Rust.
 pub fn mentions(text: &str, name: &str) -> bool {
     let tokens: Result<TokenStream, _> = text.trim_start_matches('\u{feff}').parse();
     tokens.is_ok_and(|tokens| has_ident(&tokens, name))
@@ -182,7 +182,8 @@ pub(super) fn find_functions<'f>(file: &'f syn::File, name: &str) -> Vec<&'f Ite
     file.items.iter().filter_map(named).collect()
 }
 
-/// Collects the bodies of a function and of all functions in the same file that it reaches by name.
+/// Collects the bodies of `function` and of all functions in the same file that it calls, directly
+/// or indirectly.
 pub(super) fn reachable_code(file: &syn::File, function: &ItemFn) -> TokenStream {
     let mut bodies = function.block.to_token_stream();
     let mut left: Vec<&ItemFn> = file
@@ -271,7 +272,7 @@ impl Imports {
         } else {
             name
         };
-        // A file may import several traits as `_`, which must not replace each other.
+        // Several traits may be imported as `_`; they must not overwrite each other.
         let name = if name == "_" {
             path.join("::")
         } else {
@@ -292,7 +293,7 @@ impl Imports {
         self.0.iter().map(|(name, path)| (name.as_str(), path.as_slice()))
     }
 
-    /// Resolves a path in a module to an absolute path, from the root of this or another crate.
+    /// Resolves a path in `module` to an absolute path from a crate root.
     pub(super) fn absolute(&self, path: &[String], module: &[&str]) -> Vec<String> {
         let imported = path.first().and_then(|first| self.get(first));
         let whole = match imported {
@@ -330,8 +331,8 @@ impl<'f> TypeNames<'f> {
         }
     }
 
-    /// Whether tokens, such as those between `::<` and `>`, name a type. It may be named by its
-    /// path, an import or an alias.
+    /// Whether tokens (e.g. between `::<` and `>`) name a type, through a path, an import or an
+    /// alias.
     pub(super) fn is_named(&self, tokens: &[TokenTree], wanted: &str) -> bool {
         let split = |path: &str| -> Vec<String> { path.split("::").map(strip_raw_prefix).collect() };
         let path = |tokens: TokenStream| split(&tokens.to_string().replace(' ', ""));

@@ -7,7 +7,7 @@ use syn::{Attribute, Item, ItemStruct, Meta};
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds `#[crd(conversion)]` to the type that defines a kind, unless it has the attribute.
+/// Adds `#[crd(conversion)]` to the type that defines a kind, unless it is already there.
 ///
 /// # Errors
 /// Fails if the file does not parse, does not define the kind exactly once, or sets the conversion strategy `None`.
@@ -56,13 +56,13 @@ pub fn add_conversion(text: &str, kind: &str) -> Result<String, Obstacle> {
     Ok(source.with(vec![addition]))
 }
 
-/// Whether a file contains the type that defines a kind.
+/// Whether a file defines a kind.
 pub fn defines_kind(text: &str, kind: &str) -> bool {
     let is_kind = |item: &&ItemStruct| item.attrs.iter().any(|attribute| names_kind(attribute, kind));
     Source::parse(text).is_ok_and(|source| structs(&source.file.items).iter().any(is_kind))
 }
 
-/// Whether a file implements `From` or `TryFrom` for anything.
+/// Whether a file contains any implementation of `From` or `TryFrom`.
 pub fn has_conversion(text: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -101,7 +101,7 @@ fn start_without_attributes(item: &ItemStruct) -> usize {
     }
 }
 
-/// Checks for `#[kube(kind = "…")]` with this kind. The attribute may be wrapped in `cfg_attr`.
+/// Matches `#[kube(kind = "…")]`, possibly wrapped in `cfg_attr`.
 fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     arguments(attribute, "kube").iter().any(|argument| {
         let is_kind = matches!(argument.first(), Some(TokenTree::Ident(key)) if key == "kind");
@@ -111,7 +111,7 @@ fn names_kind(attribute: &Attribute, kind: &str) -> bool {
     })
 }
 
-/// Whether a webhook converts the kind, or `None` if no attribute says so either way.
+/// Whether a webhook converts the kind, or `None` if no attribute says.
 fn conversion_of(item: &ItemStruct) -> Option<bool> {
     let attributes = item
         .attrs
@@ -123,7 +123,7 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
     Some(!tokens.to_string().contains("strategy = \"None\""))
 }
 
-/// Splits the arguments of an attribute, if it has the given name.
+/// Splits the arguments of an attribute. Empty if the attribute has another name.
 fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     let Meta::List(list) = &attribute.meta else {
         return Vec::new();
@@ -145,7 +145,7 @@ fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     };
     split(list.tokens.clone())
         .into_iter()
-        // The first argument of `cfg_attr` is the condition.
+        // Skip the condition of `cfg_attr`.
         .skip(1)
         .flat_map(inner)
         .collect()

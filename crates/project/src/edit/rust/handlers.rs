@@ -1,4 +1,4 @@
-//! Adds webhooks to a file of handlers that the user may have edited.
+//! Adds webhooks to a handler file that the user may have edited.
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ use crate::edit::Obstacle;
 /// The webhooks to add to a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Handlers<'a> {
-    /// The file as scaffolded for only these webhooks. Missing parts are copied from it.
+    /// The file as scaffolded with only these webhooks. Missing parts are copied from it.
     pub scaffold: &'a str,
     /// The kind, e.g. `CronJob`.
     pub kind: &'a str,
     /// The kind as a Rust variable, e.g. `cron_job`.
     pub variable: &'a str,
-    /// Path of the file's module within the crate, e.g. `webhook`, `v1`, `cron_job`.
+    /// Module path of the file within the crate, e.g. `["webhook", "v1", "cron_job"]`.
     pub module: &'a [&'a str],
     /// Whether to add a defaulter.
     pub defaulting: bool,
@@ -34,7 +34,7 @@ pub struct Handlers<'a> {
     pub spokes: &'a [String],
 }
 
-/// A method of `Webhook`, and the marker on the function passed to it.
+/// A method of `Webhook`, and the marker of its handler function.
 struct HandlerType {
     method: &'static str,
     marker: &'static str,
@@ -65,8 +65,8 @@ impl Missing {
     }
 }
 
-/// Adds handlers to a file and registers them in its `webhook` function. Handlers that exist
-/// already are left alone, and the function is added if the file has none.
+/// Adds handlers to a file and registers them in its `webhook` function. Existing handlers are left
+/// alone. A missing `webhook` function is added.
 ///
 /// # Errors
 /// Fails if the file does not parse, has several functions named `webhook`, or if the function does
@@ -76,7 +76,8 @@ pub fn add_handlers(text: &str, wanted: &Handlers<'_>) -> Result<String, Obstacl
     let source = match Source::parse(text) {
         Ok(source) => source,
         Err(reason) => {
-            // We can't tell what the file has, so the message shows everything that is wanted.
+            // We don't know what the file contains, so list everything that is wanted in the
+            // message.
             let empty = Source::parse("")?;
             let missing = Edit::new(&empty, &scaffold, wanted).find_missing(&[])?;
             return Err(Edit::new(&empty, &scaffold, wanted).stop(reason, &missing));
@@ -157,7 +158,7 @@ impl<'e> Edit<'e> {
             .iter()
             .find(|call| call.is_method && (call.name() == handler_type.method || call.name() == waits));
         if let Some(call) = call {
-            // This is a closure, or a function in another file where we'd find its marker.
+            // Either a closure or a function in another file, where we'd find its marker.
             let Some(name) = call.variable() else {
                 return Ok(());
             };
@@ -192,7 +193,7 @@ impl<'e> Edit<'e> {
             .collect();
         let name = match marked.as_slice() {
             [] => self.new_function(handler_type, missing)?,
-            // A handler that waits is registered with a method of its own.
+            // Async handlers are registered with another method.
             [handler] if handler.sig.asyncness.is_some() => {
                 missing.calls.push(format!(".{waits}({})", handler.sig.ident));
                 return Ok(());
@@ -231,7 +232,7 @@ impl<'e> Edit<'e> {
         takes && has_marker(function, handler_type.marker)
     }
 
-    /// Plans to add a scaffolded function. If its usual name is taken, we append the kind to it.
+    /// Plans to add a scaffolded function. The kind is appended if the usual name is taken.
     fn new_function(&self, handler_type: &HandlerType, missing: &mut Missing) -> Result<String, Obstacle> {
         let scaffolded = self.scaffolded(handler_type.marker)?;
         let usual = scaffolded.sig.ident.to_string();
@@ -272,7 +273,7 @@ impl<'e> Edit<'e> {
         let indent = self.source.indent_at(start);
         match line_starts(text, above..start).last() {
             Some(line) => Addition::new(*line, format!("{indent}#[rbuilder::webhook({marker})]\n")),
-            // The function begins on the same line as an attribute or the item before it.
+            // The function shares its first line with an attribute or the preceding item.
             None => Addition::new(start, format!("#[rbuilder::webhook({marker})]\n{indent}")),
         }
     }
@@ -327,7 +328,7 @@ impl<'e> Edit<'e> {
         functions.filter_map(text).collect()
     }
 
-    /// Lines that import traits. These are the names that the scaffold imports but never mentions.
+    /// Lines that import traits, i.e. names that the scaffold imports but never mentions.
     fn traits(&self) -> impl Iterator<Item = String> {
         let mut code = TokenStream::new();
         for item in &self.scaffold.file.items {
@@ -355,7 +356,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Adds lines at the end of the file, but above a test module.
+    /// Adds lines at the end of the file, above a test module if there is one.
     fn at_end(&self, lines: &str) -> Addition {
         let is_code = |item: &Item| !matches!(item, Item::Mod(module) if is_for_tests(&module.attrs));
         match self.source.file.items.iter().rposition(is_code) {
@@ -364,8 +365,8 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Copies a part of the scaffold. Names that the user's file doesn't import become absolute
-    /// paths.
+    /// Copies a part of the scaffold, with absolute paths for names that the user's file doesn't
+    /// import.
     fn adapted(
         &self,
         part: Range<usize>,
@@ -402,7 +403,7 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Creates the obstacle together with the code to add by hand.
+    /// Creates an obstacle with the code to add by hand.
     fn stop(&self, reason: String, missing: &Missing) -> Obstacle {
         let mut parts = Vec::new();
         if !missing.calls.is_empty() {
@@ -418,8 +419,8 @@ impl<'e> Edit<'e> {
     }
 }
 
-/// Breaks a function's parameters into lines like rustfmt. We need this because absolute paths make
-/// a line longer than in the scaffold.
+/// Breaks a function's parameters into lines as rustfmt does, since absolute paths may exceed the
+/// line width.
 fn broken(function: &str) -> String {
     const WIDTH: usize = 100;
     let mut lines = Vec::new();
@@ -438,8 +439,7 @@ fn broken(function: &str) -> String {
     lines.join("\n")
 }
 
-/// Checks for `#[webhook(marker)]`. The attribute may also be written with a path, e.g.
-/// `#[rbuilder::webhook(…)]`.
+/// Matches `#[webhook(marker)]`, possibly with a path such as `#[rbuilder::webhook(…)]`.
 fn has_marker(function: &ItemFn, marker: &str) -> bool {
     function.attrs.iter().any(|attribute| {
         let is_webhook = attribute
@@ -452,8 +452,8 @@ fn has_marker(function: &ItemFn, marker: &str) -> bool {
     })
 }
 
-/// Calls `found` for each name that does not follow `.`, `::` or `fn`. Names in attributes count
-/// too.
+/// Calls `found` for each name that isn't preceded by `.`, `::` or `fn`, including those in
+/// attributes.
 fn find_names(tokens: &TokenStream, found: &mut dyn FnMut(Range<usize>, &str)) {
     let (mut colons, mut is_part) = (0, false);
     for token in tokens.clone() {

@@ -11,7 +11,8 @@ use super::calls::{Call, Imports, code_without_tests, find_calls, is_for_tests};
 use super::source::{Addition, Source, byte_range, line_starts};
 use crate::edit::Obstacle;
 
-/// Adds a call to `webhook::register` before `controller::register`, unless there is one.
+/// Adds a call to `webhook::register` before `controller::register`, unless `main` already calls
+/// it.
 ///
 /// # Errors
 /// Fails if the file does not parse, imports `controller` in an unsupported way, or does not call
@@ -29,7 +30,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     };
     let mut additions: Vec<Addition> = Vec::new();
     if let Some(call) = calls.iter().find(|call| named(call, "webhook")) {
-        // The user may have added the call without the import.
+        // The call may be there without the import.
         if is_short(call, "webhook") && imports.get("webhook").is_none() && !declares(&source.file, "webhook")
         {
             additions.extend(import_webhook(&source.file).unwrap_or_default());
@@ -51,7 +52,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
             additions.extend(import);
             "webhook".to_owned()
         }
-        // Either the name means something else here, or the call uses an absolute path.
+        // The name is taken by something else, or the call uses an absolute path.
         _ => sibling.join("::"),
     };
     let statement = format!("let {manager} = {name}::register({manager});");
@@ -62,7 +63,7 @@ pub fn register_webhooks(text: &str) -> Result<String, Obstacle> {
     Ok(source.with(additions))
 }
 
-/// Whether a file calls the `register` function of a module. A text that isn't Rust calls nothing.
+/// Whether a file calls `module::register`. False if `text` is not Rust.
 pub fn calls_register(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -75,7 +76,7 @@ pub fn calls_register(text: &str, module: &str) -> bool {
         .any(|call| !call.is_method && imports.absolute(&call.path, &[]).ends_with(&wanted))
 }
 
-/// Whether a call is written as `module::register`, possibly after `self::`.
+/// Matches `module::register`, possibly after `self::`.
 fn is_short(call: &Call, module: &str) -> bool {
     let path = match call.path.split_first() {
         Some((first, rest)) if first == "self" => rest,
@@ -136,7 +137,7 @@ fn blocks_around(tokens: &TokenStream, place: usize) -> Vec<Group> {
     }
 }
 
-/// Imports `webhook` next to `controller`. Returns `None` if the file does not import `controller`
+/// Imports `webhook` next to `controller`. Returns `None` if the file doesn't import `controller`
 /// by name.
 fn import_webhook(file: &syn::File) -> Option<Vec<Addition>> {
     let name = file.items.iter().find_map(|item| match item {

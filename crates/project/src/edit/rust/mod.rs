@@ -1,12 +1,11 @@
-//! Additions to Rust files. We insert lines at the spans of existing items and reprint nothing, so
-//! that comments and formatting are preserved. Additions go where rustfmt expects them.
+//! Additions to Rust files. Lines are inserted at the spans of existing items, where rustfmt
+//! expects them. Nothing is reprinted, so comments and formatting are preserved.
 //!
-//! Additions cannot remove anything. For that there is `removal.rs`, and `relocate/` replaces path
-//! segments. Whether a call, a module or a marker exists is always decided by the syntax tree,
-//! never by the text.
+//! For removals see `removal.rs`; `relocate/` replaces path segments. Whether a call, a module or a
+//! marker exists is always decided on the syntax tree, never on the text.
 //!
 //! Only these edits use `syn`, because they need function bodies, which `rbuilder-reader` skips.
-//! That it is slower doesn't matter, since they run once per command instead of once per file.
+//! That it is slower doesn't matter: the edits run once per command rather than once per file.
 
 mod calls;
 mod conversion;
@@ -29,12 +28,12 @@ pub use removal::{
     remove_reexport, remove_registration, remove_spoke, unregister_webhooks, uses_module,
 };
 
-/// Maximum width of a method chain that rustfmt keeps on one line.
+/// rustfmt's `chain_width`: longer method chains are broken.
 pub const CHAIN_WIDTH: usize = 60;
 
 const MAX_WIDTH: usize = 100;
 
-/// Formats a method chain at the first indentation level like rustfmt does.
+/// Formats a method chain as rustfmt would at one level of indentation.
 pub fn format_chain(root: &str, calls: &[String]) -> String {
     let line = format!("{root}{}", calls.concat());
     let limit = if calls.len() > 1 {
@@ -48,17 +47,16 @@ pub fn format_chain(root: &str, calls: &[String]) -> String {
     format!("{root}\n        {}", calls.join("\n        "))
 }
 
-/// Parses a file. Spans are positions in the original text, including a byte order mark and a `#!`
+/// Parses a file. Spans are offsets in the original text, including a byte order mark and a `#!`
 /// line.
 pub(super) fn parse_file(text: &str) -> Result<syn::File, String> {
     source::Source::parse(text).map(|source| source.file)
 }
 
-/// Checks that an edited file parses as Rust and still contains all of its previous text in the
-/// same order.
+/// Checks that an edited file parses as Rust and still contains its previous text in order.
 ///
 /// # Errors
-/// Fails with the reason.
+/// Fails with the reason as a phrase.
 pub fn verify_rust_edit(before: &str, after: &str) -> Result<(), String> {
     parse_file(after)?;
     let mut left = after.bytes();

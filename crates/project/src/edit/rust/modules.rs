@@ -1,4 +1,4 @@
-//! Adds `mod` and `pub use` items, in the order of their names.
+//! Adds `mod` and `pub use` items, sorted by name.
 
 use std::cmp::Ordering;
 
@@ -8,12 +8,12 @@ use super::calls::{is_for_tests, strip_raw_prefix};
 use super::source::Source;
 use crate::edit::Obstacle;
 
-/// Adds `mod name;` in order among the modules, or `pub mod name;` if `public`. Does nothing if the
-/// file declares the module already.
+/// Adds `mod name;`, or `pub mod name;` if `public`, in sorted order. No-op if the module is
+/// already declared.
 ///
 /// # Errors
-/// Fails if the file does not parse, or if it declares a module with this name in a different file
-/// or inline.
+/// Fails if the file does not parse, or if it declares a module with this name inline or in a
+/// non-standard file.
 pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let same = |item: &&ItemMod| strip_raw_prefix(&item.ident.to_string()) == strip_raw_prefix(name);
@@ -44,7 +44,7 @@ pub fn add_module(text: &str, name: &str, public: bool) -> Result<String, Obstac
     Ok(source.with(vec![addition]))
 }
 
-/// Says why a module's content is not in the usual file for its name, if it isn't.
+/// Explains why a module isn't in its standard file, if so.
 fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
     if module.content.is_some() {
         return Some(format!(
@@ -67,9 +67,9 @@ fn wrong_place(module: &ItemMod, name: &str) -> Option<String> {
         .then(|| format!("the attribute `path` of `mod {name}` refers to the file `{path}`"))
 }
 
-/// Adds `pub use path::names;` in order among the re-exports, unless the file already re-exports
-/// names from the module. `path` is the name of a module, prefixed with `self::` if a crate has the
-/// same name. `names` is `*` or a single name.
+/// Adds `pub use path::names;` in sorted order, unless the file already re-exports names from the
+/// module. `path` is the name of a module, prefixed with `self::` if a crate has the same name.
+/// `names` is `*` or a single name.
 ///
 /// # Errors
 /// Fails if the file does not parse.
@@ -98,7 +98,7 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     if let Some(edited) = insert_in_order(&source, alike, name, &line) {
         return Ok(edited);
     }
-    // No re-export is written like ours. rustfmt sorts `self::` before everything else.
+    // There's no re-export in our form. rustfmt sorts `self::` before everything else.
     let is_reexport = |item: &Item| single(item).is_some();
     let items = &source.file.items;
     let neighbour = if name != path {
@@ -115,7 +115,7 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     if let Some(addition) = neighbour {
         return Ok(source.with(vec![addition]));
     }
-    // This is the first re-export. It goes below the modules, after an empty line.
+    // The first re-export goes below the modules, after an empty line.
     let is_module = |item: &Item| matches!(item, Item::Mod(module) if module.content.is_none());
     let addition = match source.file.items.iter().rposition(is_module) {
         Some(last) => source.lines_after(last, &format!("\n{line}")),
@@ -124,8 +124,8 @@ pub fn add_reexport(text: &str, path: &str, names: &str) -> Result<String, Obsta
     Ok(source.with(vec![addition]))
 }
 
-/// Inserts a line after the item with the preceding name, or before the first item if there is
-/// none. Returns `None` if no item has a name.
+/// Inserts a line after the item that precedes `name`, or before the first item. Returns `None` if
+/// no item has a name.
 fn insert_in_order(
     source: &Source<'_>,
     name_of: impl Fn(&Item) -> Option<String>,
@@ -169,7 +169,7 @@ fn first_segments(tree: &UseTree) -> Vec<String> {
     }
 }
 
-/// Compares names in rustfmt's order. Numbers compare by value, so `v2` comes before `v10`.
+/// Compares names in rustfmt's version sort, where `v2` comes before `v10`.
 pub fn compare_names(left: &str, right: &str) -> Ordering {
     let key = |text: &str| {
         let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];

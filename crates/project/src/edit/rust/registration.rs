@@ -10,9 +10,9 @@ use super::source::{Addition, Source, byte_range, line_starts};
 use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
 
-/// Adds `.controller(call)`, or a call to another method, to the return value of `register`. Does
-/// nothing if `register`, or a function that it calls in the same file, already contains the call.
-/// The file must be the module named like the method.
+/// Adds `.controller(call)` (or another method) to the return value of `register`. No-op if
+/// `register`, or a function it calls in the same file, already contains the call. The file must be
+/// the module named like the method.
 ///
 /// # Errors
 /// Fails if the file does not parse, does not have exactly one `register` function, or if the
@@ -59,7 +59,7 @@ pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, 
     Ok(source.with(chain.extended(&source, &[added], close)))
 }
 
-/// What users should add at the start of `register` if we can't.
+/// The lines to add at the start of `register` by hand.
 fn by_hand(register: &ItemFn, added: &str) -> String {
     match parameter(register) {
         Some(pattern) => {
@@ -90,7 +90,7 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
     let is_wanted =
         |call: &super::calls::Call| !call.is_method && imports.absolute(&call.path, &[method]) == wanted;
     let bodies = reachable_code(file, register);
-    // The controller may have been bound to a variable first.
+    // The controller may be bound to a variable first.
     let variables = find_variables(&bodies, is_wanted);
     find_calls(&bodies)
         .iter()
@@ -110,8 +110,8 @@ pub(super) struct Chain<'e> {
 }
 
 impl<'e> Chain<'e> {
-    /// Parses a method chain. Returns `None` if the first receiver is neither a path nor a function
-    /// call, because then we don't know what the chain is called on.
+    /// Parses a method chain. Returns `None` if its root is neither a path nor a function call,
+    /// since we can't tell what such a chain is called on.
     pub(super) fn of(expr: &'e Expr) -> Option<Chain<'e>> {
         let mut dots = Vec::new();
         let mut root = expr;
@@ -132,7 +132,7 @@ impl<'e> Chain<'e> {
         self.dots.len()
     }
 
-    /// Whether the first receiver is a parameter or a local variable of the function.
+    /// Whether the root is a parameter or a local variable of `function`.
     pub(super) fn starts_with_variable_of(&self, function: &ItemFn) -> bool {
         let Expr::Path(path) = self.root else { return false };
         let Some(name) = path.path.get_ident() else {
@@ -152,13 +152,13 @@ impl<'e> Chain<'e> {
         is_parameter || function.block.stmts.iter().any(is_bound)
     }
 
-    /// Appends calls to the chain. `close` is the end of the block around it.
+    /// Appends calls to the chain. `close` is the end of the enclosing block.
     pub(super) fn extended(&self, source: &Source<'_>, calls: &[String], close: usize) -> Vec<Addition> {
         let current = &source.text[self.whole.clone()];
         let indent = source.indent_at(self.whole.start);
         let is_broken = current.contains('\n');
         let added = calls.concat();
-        // rustfmt keeps a single call on the line of its receiver if the line fits.
+        // rustfmt keeps a single call on the receiver's line if it fits.
         let limit = match self.dots.len() + calls.len() {
             1 => MAX_WIDTH.saturating_sub(indent.len()),
             _ => CHAIN_WIDTH,
@@ -170,7 +170,7 @@ impl<'e> Chain<'e> {
         let mut inner = format!("{indent}{step}");
         let mut additions = Vec::new();
         if !is_broken {
-            // rustfmt breaks a chain before each call or not at all, so break the existing calls
+            // rustfmt breaks a chain before every call or not at all, so break the existing calls
             // too.
             let broken = self
                 .dots
@@ -184,7 +184,7 @@ impl<'e> Chain<'e> {
             }
         }
         let next = line_starts(source.text, self.whole.end..close).first().copied();
-        // A comment at the end of the last line must stay with its call.
+        // Keep a trailing comment with its call.
         let comment = next.filter(|next| !source.text[self.whole.end..*next].trim().is_empty());
         match comment {
             Some(next) => {

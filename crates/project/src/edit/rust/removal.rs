@@ -1,5 +1,5 @@
-//! Removes the lines that this module's additions inserted, and nothing else. If the user has since
-//! changed these lines, we report an obstacle with the lines to remove by hand.
+//! Removes the lines that the additions inserted, and nothing else. If they were changed since, we
+//! report an obstacle with the lines to remove by hand.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::line_ends;
 
 const BY_HAND: &str = "remove these lines";
 
-/// Removes `mod name;`, if it exists.
+/// Removes `mod name;`. No-op if there is none.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if the item has attributes or comments of its own.
@@ -43,7 +43,7 @@ pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// Removes `pub use path::names;`, if it exists. `names` is `*` or a single name.
+/// Removes `pub use path::names;`. No-op if there is none. `names` is `*` or a single name.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if it re-exports the names of the module in a different
@@ -51,7 +51,7 @@ pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
 pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let name = path.trim_start_matches("self::");
-    // This is how a token stream prints paths.
+    // How a token stream prints paths.
     let wanted = [format!("{name} :: {names}"), format!("self :: {name} :: {names}")];
     for item in &source.file.items {
         let Item::Use(import) = item else { continue };
@@ -74,8 +74,8 @@ pub fn remove_reexport(text: &str, path: &str, names: &str) -> Result<String, Ob
     Ok(text.to_owned())
 }
 
-/// Removes `.controller(call)`, or a call to another method, from the return value of `register`,
-/// if it exists.
+/// Removes `.controller(call)` (or another method) from the return value of `register`. No-op if
+/// there is none.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if it calls the function elsewhere.
@@ -112,8 +112,9 @@ pub fn remove_registration(text: &str, method: &str, call: &str) -> Result<Strin
     Ok(text.to_owned())
 }
 
-/// Removes `.spoke::<spoke>()` from the return value of `webhook`, if it exists. `spoke` is an
-/// absolute path, such as `crate::api::v2::CronJob`, and `module` is the path of the file's module.
+/// Removes `.spoke::<spoke>()` from the return value of `webhook`. No-op if there is none. `spoke`
+/// is an absolute path, such as `crate::api::v2::CronJob`, and `module` is the path of the file's
+/// module.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if it names the spoke elsewhere.
@@ -161,7 +162,7 @@ fn remove_link(text: &str, function: &ItemFn, is_wanted: impl Fn(&ExprMethodCall
     None
 }
 
-/// Removes a function together with its attributes and documentation, if it exists.
+/// Removes a function, its attributes and its documentation. No-op if there is none.
 ///
 /// # Errors
 /// Fails if the file does not parse, or if the function shares a line with other code.
@@ -177,8 +178,8 @@ pub fn remove_function(text: &str, name: &str) -> Result<String, Obstacle> {
     })
 }
 
-/// The tokens of a function with its attributes and documentation. `None` if the text is not Rust
-/// or lacks the function.
+/// Tokens of a function with its attributes and documentation. `None` if the function is missing or
+/// `text` is not Rust.
 pub fn function_tokens(text: &str, name: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     find_function(&source.file, name).map(|function| function.to_token_stream().to_string())
@@ -249,7 +250,7 @@ fn remove_import(text: &str, name: &str) -> Result<String, Obstacle> {
             .iter()
             .position(|tree| is_name(tree, name))
             .unwrap_or_default();
-        // If only one other name is left, it needs no braces.
+        // A single remaining name needs no braces.
         let other = (names.len() == 2).then(|| &group.items[1 - at]);
         if let Some(other @ UseTree::Name(_)) = other {
             let braces = byte_range(group.brace_token.span.open()).start
@@ -297,8 +298,7 @@ pub fn remove_conversion(text: &str) -> Result<String, Obstacle> {
     Ok(text.to_owned())
 }
 
-/// Whether a file contains no items, and no comments except those at the top of a scaffolded
-/// module.
+/// Whether a file contains no items, and no comments except for a scaffolded module's header.
 pub fn is_bare_module(text: &str, header: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
@@ -309,7 +309,7 @@ pub fn is_bare_module(text: &str, header: &str) -> bool {
     source.file.items.is_empty() && body.lines().all(|line| is_heading(line.trim()))
 }
 
-/// Whether an edit only removed text. Whitespace doesn't count.
+/// Whether an edit only removed text, ignoring whitespace.
 pub fn has_only_lost(before: &str, after: &str) -> bool {
     let mut left = before.chars();
     after
@@ -331,14 +331,13 @@ fn group_with<'t>(tree: &'t UseTree, name: &str) -> Option<&'t syn::UseGroup> {
     }
 }
 
-/// Whether a file's code uses a module of the package, e.g. `api::v1`. We assume not if the file
-/// cannot be parsed.
+/// Whether a file uses a module of the package, e.g. `api::v1`. False if the file doesn't parse.
 pub fn uses_module(text: &str, module: &str) -> bool {
     let Ok(source) = Source::parse(text) else {
         return false;
     };
     let path = format!("crate::{module}");
-    // A token stream prints paths with spaces around `::`.
+    // Token streams print paths with spaces around `::`.
     let spaced = format!("{} ::", path.split("::").collect::<Vec<_>>().join(" :: "));
     source.file.items.iter().any(|item| match item {
         Item::Use(import) => has_import_of(&import.tree, &path),
@@ -355,7 +354,7 @@ fn has_import_of(tree: &UseTree, path: &str) -> bool {
         UseTree::Name(name) => name.ident == first && rest.is_none(),
         UseTree::Rename(name) => name.ident == first && rest.is_none(),
         UseTree::Group(group) => group.items.iter().any(|tree| has_import_of(tree, path)),
-        // We don't resolve names brought into scope by a glob.
+        // Glob imports aren't resolved.
         UseTree::Path(_) | UseTree::Glob(_) => false,
     }
 }
@@ -377,7 +376,7 @@ fn cut(text: &str, range: Range<usize>) -> String {
     edited
 }
 
-/// If only whitespace precedes the position on its line, moves to the end of the line before.
+/// Moves back to the end of the previous line if only whitespace precedes `at` on its line.
 fn whole_line_before(text: &str, at: usize) -> usize {
     match text[..at].rfind('\n') {
         Some(end) if text[end..at].trim().is_empty() => {
@@ -391,8 +390,8 @@ fn whole_line_before(text: &str, at: usize) -> usize {
     }
 }
 
-/// Removes a range that fills entire lines, and one of the two empty lines around it. Returns
-/// `None` if the range shares a line with other text.
+/// Removes a range that spans whole lines, and one of the two empty lines around it. Returns `None`
+/// if other text shares its lines.
 fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
     let mut end = text[range.end..]
@@ -419,8 +418,8 @@ fn cut_line(text: &str, range: Range<usize>) -> Option<String> {
     Some(cut(text, from..end))
 }
 
-/// Joins the lines of the method chain at the end of a function if rustfmt would put it on a single
-/// line. Returns `None` if nothing changes.
+/// Joins a function's trailing method chain if rustfmt would put it on one line. Returns `None` if
+/// nothing changes.
 fn join_chain(text: &str, function: &str) -> Option<String> {
     let source = Source::parse(text).ok()?;
     for function in find_functions(&source.file, function) {
@@ -568,7 +567,7 @@ mod tests {
         ] {
             check(&webhook(body), add, remove);
         }
-        // The removed spoke is named by an import or an alias, next to spokes that are kept.
+        // The removed spoke is named by an import or an alias, next to spokes that stay.
         for (lines, name) in [
             ("use crate::api::v1;\n", "v1::Cup"),
             ("use crate::api::v1::Cup as Old;\n", "Old"),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 
-/// syn is recursive, so more deeply nested brackets might overflow the stack.
+/// syn is recursive; brackets nested any deeper might overflow the stack.
 const DEEPEST: usize = 200;
 
 const BOM: &str = "\u{feff}";
@@ -16,7 +16,7 @@ pub(super) struct Source<'t> {
     head: usize,
 }
 
-/// Text to insert at a byte offset. Its newlines are converted to the file's line endings.
+/// Text to insert at a byte offset. `\n` is converted to the file's line ending.
 pub(super) struct Addition {
     at: usize,
     lines: String,
@@ -32,12 +32,11 @@ impl Addition {
 }
 
 impl<'t> Source<'t> {
-    /// Parses a file. The error names the line.
+    /// Parses a file. Errors name the line.
     pub(super) fn parse(text: &'t str) -> Result<Source<'t>, String> {
         let head = head_length(text);
         // syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes,
-        // which would shift all spans. Replace both with spaces of the same length, so that the
-        // spans stay correct.
+        // which would shift all spans. Replace both with spaces of the same length.
         let blank: String = text[..head]
             .bytes()
             .map(|byte| if byte == b'\n' { '\n' } else { ' ' })
@@ -56,7 +55,7 @@ impl<'t> Source<'t> {
         Ok(Source { text, file, head })
     }
 
-    /// Inserts the additions. Those at the same position keep their order.
+    /// Inserts the additions. Additions at the same offset keep their order.
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
         additions.sort_by_key(|addition| addition.at);
         let mut edited = String::with_capacity(self.text.len() + 256);
@@ -70,7 +69,7 @@ impl<'t> Source<'t> {
         edited
     }
 
-    /// The line ending used near a position, since a file may mix them.
+    /// Line ending used near a position, since a file may mix them.
     fn line_end(&self, at: usize) -> &'static str {
         let before = self.text[..at].rfind('\n');
         let nearest = before.or_else(|| self.text[at..].find('\n').map(|end| at + end));
@@ -105,8 +104,8 @@ impl<'t> Source<'t> {
         Addition::new(self.text.len(), format!("{gap}{lines}"))
     }
 
-    /// Adds lines above an item and the comments directly above it. If nothing can be inserted
-    /// before the line of the item, the lines go after it.
+    /// Adds lines above an item and its comments, or below the item if nothing can be inserted
+    /// before its line.
     pub(super) fn lines_before(&self, item: usize, lines: &str) -> Addition {
         let parts = self.parts();
         let (attributes, index) = (self.file.attrs.len(), self.file.attrs.len() + item);
@@ -122,8 +121,8 @@ impl<'t> Source<'t> {
         self.lines_after(item, lines)
     }
 
-    /// Where in a gap the comments of the next item start. Comments at the start of the file are
-    /// its heading and stay at the top.
+    /// Finds where the comments of the next item start. Comments at the top of the file are its
+    /// heading and stay there.
     fn above_comments(&self, gap: Range<usize>, is_first: bool) -> Option<usize> {
         let mut starts = line_starts(self.text, gap.clone());
         if is_first {
@@ -140,7 +139,7 @@ impl<'t> Source<'t> {
         Some(if is_first { last } else { at })
     }
 
-    /// Where the inner attributes and the items are, in order.
+    /// Ranges of the inner attributes and items, in order.
     fn parts(&self) -> Vec<Range<usize>> {
         let attributes = self
             .file
@@ -156,8 +155,8 @@ pub(super) fn byte_range(span: proc_macro2::Span) -> Range<usize> {
     span.byte_range()
 }
 
-/// Finds the starts of lines in whitespace and comments. Lines within a comment don't count,
-/// because nothing can be inserted there.
+/// Finds line starts in whitespace and comments, except within a comment, where nothing can be
+/// inserted.
 pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = gap.start;
@@ -177,7 +176,7 @@ pub(super) fn line_starts(text: &str, gap: Range<usize>) -> Vec<usize> {
     starts
 }
 
-/// How long the block comment at the start of a text is. Block comments nest.
+/// Length of the block comment at the start of `text`. Block comments nest.
 fn comment_length(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while at < text.len() {
@@ -198,7 +197,7 @@ fn comment_length(text: &str) -> usize {
     text.len()
 }
 
-/// How much of the text is a byte order mark and a `#!` line.
+/// Length of a byte order mark and a `#!` line.
 fn head_length(text: &str) -> usize {
     let mark = if text.starts_with(BOM) { BOM.len() } else { 0 };
     let Some(mut rest) = text[mark..].strip_prefix("#!") else {
@@ -214,14 +213,14 @@ fn head_length(text: &str) -> usize {
             break;
         }
     }
-    // `#![…]` is an attribute, even with whitespace and comments in between.
+    // `#![…]` is an attribute, even with whitespace or comments after the `#!`.
     if rest.starts_with('[') {
         return mark;
     }
     text[mark..].find('\n').map_or(text.len(), |end| mark + end + 1)
 }
 
-/// Whether brackets or consecutive operators nest too deeply for the parser's stack.
+/// Whether brackets or chained operators nest too deeply for the parser's stack.
 fn is_too_deep(tokens: TokenStream) -> bool {
     let mut open = vec![tokens.into_iter()];
     let mut operators = 0;

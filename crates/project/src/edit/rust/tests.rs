@@ -1,4 +1,4 @@
-//! Compares texts before and after each edit.
+//! Text before and after each edit.
 
 use super::*;
 use crate::edit::Obstacle;
@@ -407,7 +407,7 @@ fn finds_existing_conversions() {
     }
 }
 
-/// Snippets of Rust that edits look for. We combine them in any order.
+/// Snippets that edits look for, combined in any order.
 const PIECES: &[&str] = &[
     "mod b;",
     "mod a",
@@ -468,7 +468,7 @@ const PIECES: &[&str] = &[
 type Edit<'a> = &'a dyn Fn(&str) -> Result<String, Obstacle>;
 
 proptest::proptest! {
-    /// For any input, an edit returns either the addition or a reason.
+    /// An edit returns an addition or a reason for any input.
     #[test]
     fn edits_succeed_or_fail_on_any_input(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
         let handlers = Handlers {

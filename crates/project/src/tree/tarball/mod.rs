@@ -1,12 +1,11 @@
-//! Reads published packages, which are gzip-compressed tar archives, in memory.
+//! Reads published packages, i.e. gzip-compressed tar archives, in memory.
 //!
-//! The checksum proves that an archive is the one named in `Cargo.lock`. It does not prove that the
-//! archive is harmless. So we write nothing to disk, follow no links, accept only plain names, and
-//! limit both the unpacked size and the cached texts.
+//! The checksum proves that an archive is the one named in `Cargo.lock`, not that it is harmless.
+//! So we write nothing to disk, follow no links, accept only plain names, and limit both the
+//! unpacked size and the cached texts.
 //!
-//! We don't use the crates `tar` and `flate2`. Builds of the command without `dev` and `envtest`
-//! depend on neither, and it takes less code to read regular files than to enforce these rules with
-//! them.
+//! We don't use the crates `tar` and `flate2`: builds without `dev` and `envtest` don't depend on
+//! either, and reading regular files takes less code than enforcing these rules on top of them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -15,33 +14,32 @@ use std::sync::Arc;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 
-/// Cargo has the same limit.
+/// Same limit as in Cargo.
 const LARGEST_UNPACKED: u64 = 512 << 20;
 
-/// The text of a file, or `None` if it does not exist. The error is the reason why it cannot be
-/// read.
+/// The text of a file, or `None` if it does not exist. The error explains why it can't be read.
 pub(super) type Text = Result<Option<Arc<str>>, String>;
 
-/// Maximum total size in bytes of the texts kept from all archives, including their names. The
-/// largest packages, generated from hundreds of CRDs or from system headers, need half of it.
+/// Maximum total size in bytes of the cached texts of all archives, including names. The largest
+/// packages, generated from hundreds of CRDs or from system headers, need half of it.
 pub(super) const LARGEST_KEPT: usize = 256 << 20;
 
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// Memory used by each file in addition to its text and name, in bytes.
+/// Overhead in bytes of each file, on top of its text and name.
 const COST_OF_FILE: usize = 128;
 
-/// Size of the blocks that make up a tar archive.
+/// Block size of tar archives.
 const BLOCK: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     pub(super) texts: BTreeMap<String, Text>,
-    /// Memory used by the texts, in bytes.
+    /// Memory in bytes used by the texts.
     pub(super) size: usize,
 }
 
-/// Reads the manifest of a package and stops there. The error is a phrase.
+/// Reads a package's manifest, and nothing beyond it. The error is a phrase.
 pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String> {
     let mut found = read(archive, folder, &|path| path == MANIFEST, true, LARGEST_KEPT)?;
     found
@@ -50,9 +48,8 @@ pub(super) fn read_manifest(archive: &[u8], folder: &str) -> Result<Text, String
         .ok_or_else(|| format!("it has no `{MANIFEST}`"))
 }
 
-/// Reads a package's Rust files. Fails if the archive is damaged, if its texts need more than
-/// `limit` bytes, or if a file is not in `folder`, where Cargo puts all files. The error is a
-/// phrase.
+/// Reads a package's Rust files. Fails if the archive is damaged, if its texts exceed `limit`
+/// bytes, or if a file is outside of `folder`, where Cargo puts all files. The error is a phrase.
 pub(super) fn read_texts(archive: &[u8], folder: &str, limit: usize) -> Result<Texts, String> {
     read(archive, folder, &|path| path.ends_with(".rs"), false, limit)
 }
@@ -97,7 +94,7 @@ fn read(
     Ok(found)
 }
 
-/// The path of a member below the directory of the package, or `None` for that directory itself.
+/// Path of a member relative to the package's directory, or `None` for the directory itself.
 fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String> {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
     let name = name.strip_suffix('/').unwrap_or(name);
@@ -114,7 +111,7 @@ fn path_below<'a>(name: &'a str, folder: &str) -> Result<Option<&'a str>, String
     }
 }
 
-/// Iterates over the members of a tar archive. The caller must read or skip each member's content.
+/// Iterates over the members of a tar archive. The caller must read or skip the content of each.
 struct Members<'a> {
     input: Gunzip<'a>,
     long_name: Option<String>,
@@ -123,7 +120,7 @@ struct Members<'a> {
 struct Member {
     name: String,
     size: u64,
-    /// True for a regular file, false for a directory, a link or anything else.
+    /// Whether this is a regular file rather than a directory, a link or anything else.
     is_file: bool,
 }
 
@@ -137,8 +134,8 @@ impl Members<'_> {
             }
             let size = octal(&header[124..136]).ok_or("a header has no valid size")?;
             match header[156] {
-                // These are long names. `L` is GNU's format, which Cargo writes, and `x` is the
-                // POSIX format.
+                // Long names: `L` is the GNU format, which Cargo writes, and `x` is the POSIX
+                // format.
                 sort @ (b'L' | b'x') if size <= LONGEST_NAME => {
                     let content = self.content(size)?;
                     let name = match sort {
@@ -149,7 +146,7 @@ impl Members<'_> {
                     self.long_name = name.or(self.long_name.take());
                 }
                 b'L' | b'x' => return Err("a name is too long".to_owned()),
-                // Headers that apply to several members, and long link targets, don't matter here.
+                // Global headers and long link targets don't matter here.
                 b'g' | b'K' => self.skip(size)?,
                 sort => {
                     let name = self.long_name.take().unwrap_or_else(|| name_of(&header));
@@ -160,7 +157,7 @@ impl Members<'_> {
         }
     }
 
-    /// Reads the content of a member. The caller must have checked its size.
+    /// Reads a member's content. The size was checked by the caller.
     fn content(&mut self, size: u64) -> Result<Vec<u8>, String> {
         let mut content = Vec::new();
         let taken = (&mut self.input).take(size).read_to_end(&mut content);
@@ -192,7 +189,8 @@ impl Members<'_> {
     }
 }
 
-/// The name in a header. The POSIX format may store the beginning of a long path in a second field.
+/// The name in a header. In the POSIX format, the beginning of a long path may be in a second
+/// field.
 fn name_of(header: &[u8; BLOCK]) -> String {
     let name = text_of(&header[..100]);
     let prefix = text_of(&header[345..500]);
@@ -202,8 +200,8 @@ fn name_of(header: &[u8; BLOCK]) -> String {
     }
 }
 
-/// A field up to its first zero byte. A name that is not UTF-8 cannot belong to a module, so we
-/// don't need its text.
+/// A field up to its first NUL. A name that isn't UTF-8 can't belong to a module, so its text
+/// doesn't matter.
 fn text_of(field: &[u8]) -> &str {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
     std::str::from_utf8(&field[..end]).unwrap_or("\u{fffd}")
@@ -229,8 +227,8 @@ fn posix_path(content: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Decompresses the first member of a gzip file, as Cargo does. We ignore gzip's own checksum,
-/// because we have verified the SHA-256 of the whole file.
+/// Decompresses the first member of a gzip file, like Cargo does. The gzip checksum is ignored,
+/// since the SHA-256 of the whole file was verified.
 struct Gunzip<'a> {
     input: &'a [u8],
     state: Box<InflateState>,

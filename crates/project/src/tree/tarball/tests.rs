@@ -4,7 +4,7 @@ use tar::{Builder, EntryType, Header};
 
 use super::*;
 
-/// The name, type and content of a member.
+/// Name, type and content of a member.
 type Part<'a> = (&'a str, EntryType, &'a [u8]);
 
 const LIMIT: usize = 1 << 20;
@@ -12,7 +12,7 @@ const FILE: EntryType = EntryType::Regular;
 const LIB: Part<'_> = ("a-1.0.0/src/lib.rs", FILE, b"struct A;");
 const TOML: Part<'_> = ("a-1.0.0/Cargo.toml", FILE, b"[package]");
 
-/// Builds an archive with the given members. Their names are written unchanged.
+/// Builds an archive with the given members, with unmodified names.
 fn archive(members: &[Part<'_>]) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, sort, content) in members {
@@ -102,7 +102,7 @@ fn rejects_damaged_and_large_archives() {
     let whole = archive(&[TOML, LIB]);
     assert_eq!(paths(&whole), Ok(vec!["src/lib.rs".to_owned()]));
     for length in 0..whole.len() - 8 {
-        // The last bytes are gzip's own checksum.
+        // The trailing bytes are gzip's checksum and length.
         assert!(
             paths(&whole[..length]).is_err() || length > whole.len() - 16,
             "{length}"
@@ -143,7 +143,7 @@ fn rejects_damaged_and_large_archives() {
     );
 }
 
-/// Zeros compress about a thousand to one.
+/// Zeros compress about 1000:1.
 #[test]
 fn decompression_stops_at_the_limit() {
     let zeros = vec![0; 4 << 20];

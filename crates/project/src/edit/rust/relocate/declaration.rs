@@ -1,5 +1,4 @@
-//! Changes the declarations of moved modules: `pub mod cup;` becomes the declaration of its group's
-//! module.
+//! Changes declarations of moved modules, e.g. from `pub mod cup;` to its group's module.
 
 use std::cmp::Ordering;
 
@@ -11,11 +10,11 @@ use super::super::source::{Source, byte_range};
 use super::super::{add_module, compare_names, remove_module};
 use super::Obstruction;
 
-/// Replaces the declarations of modules that move out of a file. If the modules stay in order that
-/// way, we rename the first declaration in place, so that it keeps the comments around it.
+/// Replaces the declarations of modules that move out of a file. The first one is renamed in place
+/// if the modules remain sorted, so that the comments around it are kept.
 ///
 /// # Errors
-/// Fails with a location if the file does not parse, or if it declares a module in a form that
+/// Fails with the location if the file does not parse, or if it declares a module in a form that
 /// would be lost.
 pub fn replace_declarations(
     path: &str,
@@ -66,7 +65,7 @@ fn name_of(module: &ItemMod) -> String {
     strip_raw_prefix(&module.ident.to_string())
 }
 
-/// Rejects a declaration with anything that would get lost, e.g. attributes.
+/// Rejects declarations with parts that would get lost, e.g. attributes.
 fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruction> {
     let Some(declared) = find_declaration(source, name) else {
         return Ok(());
@@ -90,7 +89,7 @@ fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruc
     Ok(())
 }
 
-/// Changes the name in a declaration. Returns `None` if sorted modules would get out of order.
+/// Renames a module in its declaration. Returns `None` if the modules would no longer be sorted.
 fn rename_declaration(source: &Source<'_>, from: &str, to: &str) -> Option<String> {
     let declared = find_declaration(source, from)?;
     let names = source.file.items.iter().filter_map(|item| match item {

@@ -44,12 +44,12 @@ pub struct Obstruction {
     pub column: usize,
     /// Why it cannot be rewritten, as a phrase.
     pub reason: String,
-    /// What to do about it, in the imperative.
+    /// What to do about it, as an imperative.
     pub help: String,
 }
 
 impl Obstruction {
-    /// Creates an obstruction at a byte offset in a text.
+    /// Creates an obstruction for a byte offset in `text`.
     pub fn at(path: &str, text: &str, byte: usize, reason: String, help: String) -> Obstruction {
         let before = &text[..byte];
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -68,10 +68,10 @@ impl Obstruction {
 /// Rewrites the paths in the Rust files of a package. Returns the new texts of changed files, by
 /// their paths before the move.
 ///
-/// `library` is the name under which other crates (e.g. the tests) import the package's library.
+/// `library` is the name by which other crates (e.g. integration tests) import the library.
 ///
 /// # Errors
-/// Fails with all places that cannot be rewritten, in order.
+/// Fails with all places that cannot be rewritten, in source order.
 pub fn relocate_paths(
     files: &BTreeMap<String, String>,
     library: &str,

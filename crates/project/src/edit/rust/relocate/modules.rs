@@ -17,12 +17,12 @@ pub(super) struct Module {
     pub(super) parent: Option<ModuleId>,
     pub(super) root: ModuleId,
     pub(super) file: String,
-    /// Items, without the content of inline modules, which are modules of their own here.
+    /// Items, without the content of inline modules, which are listed as modules of their own.
     pub(super) items: Vec<Item>,
     pub(super) scope: Scope,
 }
 
-/// Names and glob imports in a module or block.
+/// Names and glob imports of a module or block.
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) names: BTreeMap<String, Name>,
@@ -37,7 +37,7 @@ pub(super) enum Name {
 
 #[derive(Clone, Debug)]
 pub(super) struct UsePath {
-    /// Whether it starts with `::`.
+    /// Whether the path starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl Scope {
 pub(super) struct Modules<'t> {
     pub(super) all: Vec<Module>,
     pub(super) files: &'t BTreeMap<String, String>,
-    /// Name under which other crates import the library.
+    /// Name by which other crates import the library.
     pub(super) library: &'t str,
     pub(super) library_root: Option<ModuleId>,
     moves: &'t ModuleMoves,
@@ -96,7 +96,7 @@ pub(super) struct Modules<'t> {
 
 struct ModuleFile<'f> {
     file: &'f str,
-    /// Where the files of its child modules are.
+    /// Directory with the files of child modules.
     folder: String,
     is_library: bool,
     path: Vec<String>,
@@ -104,8 +104,8 @@ struct ModuleFile<'f> {
 }
 
 impl<'t> Modules<'t> {
-    /// Reads the modules of all crates in a package. Fails with the files that don't parse, and
-    /// with `path` attributes that the moves would break.
+    /// Reads the modules of all crates in a package. Fails on files that don't parse, and on `path`
+    /// attributes that the moves would break.
     pub(super) fn read(
         files: &'t BTreeMap<String, String>,
         library: &'t str,
@@ -120,7 +120,7 @@ impl<'t> Modules<'t> {
             obstructions: Vec::new(),
         };
         modules.read_crate("src/lib.rs", true);
-        // The library was read first, so its root has the first index.
+        // The library was read first, so its root has index 0.
         modules.library_root = (!modules.all.is_empty()).then_some(0);
         for file in files.keys().filter(|path| is_crate_root(path)) {
             modules.read_crate(file, false);
@@ -148,7 +148,7 @@ impl<'t> Modules<'t> {
         let refused = self
             .obstructions
             .iter()
-            // A file that doesn't parse is no orphan, and was reported already.
+            // A file that doesn't parse was reported already.
             .map(|obstruction| obstruction.path.clone());
         let known = self.all.iter().map(|module| module.file.clone());
         let known: BTreeSet<String> = known.chain(refused).collect();
@@ -162,7 +162,7 @@ impl<'t> Modules<'t> {
             let below = below.strip_suffix("/mod").unwrap_or(below);
             let path: Vec<String> = below.split('/').map(str::to_owned).collect();
             let is_parent = |module: &Module| module.is_library && module.path == path[..path.len() - 1];
-            // Maybe a macro declares it.
+            // It may be declared by a macro.
             if let Some(parent) = self.all.iter().position(is_parent) {
                 self.read_file(&ModuleFile {
                     file,
@@ -218,7 +218,7 @@ impl<'t> Modules<'t> {
                     let known = strip_raw_prefix(&import.ident.to_string());
                     let name = import.rename.as_ref().map(|(_, name)| name.to_string());
                     let segments = match known.as_str() {
-                        // `extern crate self as name` names the crate itself.
+                        // `extern crate self as name` refers to this crate.
                         "self" => vec!["crate".to_owned()],
                         _ => vec![known.clone()],
                     };
@@ -256,7 +256,7 @@ impl<'t> Modules<'t> {
             parent: Some(parent),
         };
         if let Some((_, items)) = &mut declared.content {
-            // Take the content out of the item, so that no path is scanned twice.
+            // Take the content out of the item, or its paths would be scanned twice.
             let items = std::mem::take(items);
             return Some(self.add_module(&own(above.file, folder), items));
         }
@@ -284,7 +284,7 @@ impl<'t> Modules<'t> {
         self.read_file(&own(&file, folder))
     }
 
-    /// Where a module is after the moves, or `None` if it is gone.
+    /// Path of a module after the moves, or `None` if the module ceases to exist.
     pub(super) fn target(&self, module: ModuleId) -> Option<Vec<String>> {
         let module = &self.all[module];
         match module.is_library {
@@ -310,8 +310,7 @@ fn is_crate_root(path: &str) -> bool {
     }
 }
 
-/// The name of an item in the type namespace, because only such items compete with modules for a
-/// name.
+/// Name of an item in the type namespace. Only these can conflict with a module name.
 fn declared_type(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Enum(item) => &item.ident,

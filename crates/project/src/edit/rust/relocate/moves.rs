@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The modules of a library that move, by their path in the crate.
+/// Moves of a library's modules, by module path.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleMoves {
-    /// New paths by old path. A module that only contained moved modules ceases to exist, and has
-    /// `None`.
+    /// New paths by old path. `None` for a module that only contained moved modules and thus ceases
+    /// to exist.
     moves: BTreeMap<Vec<String>, Option<Vec<String>>>,
 }
 
@@ -30,13 +30,13 @@ impl ModuleMoves {
         }
     }
 
-    /// Records that a module ceases to exist, unless it moves itself. Another module may move to
-    /// its path.
+    /// Records that a module ceases to exist, unless it moves itself. Its path may be taken by
+    /// another module.
     pub fn insert_gone(&mut self, module: &[String]) {
         self.moves.entry(module.to_vec()).or_insert(None);
     }
 
-    /// Iterates over the moves as pairs of old and new path.
+    /// Iterates over pairs of old and new path.
     pub fn iter(&self) -> impl Iterator<Item = (&[String], &[String])> {
         let moves = self.moves.iter();
         moves.filter_map(|(from, to)| Some((from.as_slice(), to.as_deref()?)))
@@ -50,9 +50,9 @@ impl ModuleMoves {
             .map(|(from, _)| from.as_slice())
     }
 
-    /// Where a module is after the moves, or `None` if it ceases to exist.
+    /// Path of a module after the moves, or `None` if the module ceases to exist.
     pub(super) fn target(&self, module: &[String]) -> Option<Vec<String>> {
-        // The closest module above that moves takes this module along.
+        // A module moves along with its closest moved ancestor.
         for length in (0..=module.len()).rev() {
             if let Some(to) = self.moves.get(&module[..length]) {
                 return to.as_ref().map(|to| [to, &module[length..]].concat());
@@ -61,7 +61,7 @@ impl ModuleMoves {
         Some(module.to_vec())
     }
 
-    /// The names of the modules that the moves create, by parent module.
+    /// Names of the modules that the moves create, by parent module.
     pub(super) fn added(&self) -> BTreeMap<Vec<String>, BTreeSet<String>> {
         let mut added: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
         for (_, to) in self.iter() {
@@ -73,7 +73,7 @@ impl ModuleMoves {
         added
     }
 
-    /// What happens to a file.
+    /// What happens to a file in `src/`.
     pub fn file(&self, path: &str) -> FileFate {
         let Some(below) = path.strip_prefix("src/") else {
             return FileFate::Stays;
@@ -83,7 +83,7 @@ impl ModuleMoves {
         let stem = name.strip_suffix(".rs").filter(|stem| *stem != "mod");
         let folders = parts.len();
         parts.extend(stem.map(str::to_owned));
-        // Start with the longest path, because the move of the innermost module counts.
+        // Longest path first, so that the innermost move wins.
         for length in (1..=parts.len()).rev() {
             let Some(to) = self.moves.get(&parts[..length]) else {
                 continue;
@@ -91,7 +91,7 @@ impl ModuleMoves {
             let Some(to) = to else { return FileFate::Gone };
             let to = to.join("/");
             return FileFate::Moves(match folders.checked_sub(length) {
-                // This is the module's own file, e.g. `src/api/v1.rs`.
+                // The module's own file, e.g. `src/api/v1.rs`.
                 None => format!("src/{to}.rs"),
                 Some(_) => {
                     let rest: Vec<&str> = parts[length..folders].iter().map(String::as_str).collect();

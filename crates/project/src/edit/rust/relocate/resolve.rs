@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::modules::{Module, ModuleId, Modules, Name, Scope, UsePath};
 
-/// A path segment that names a module.
+/// A path segment that resolves to a module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
     pub(super) module: ModuleId,
@@ -14,27 +14,26 @@ pub(super) struct Hop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Start,
-    /// A declaration in the parent, i.e. in the module of the preceding segment or the module that
-    /// contains the path.
+    /// Declared in the module of the preceding segment, or in the module that contains the path.
     Child,
     Import,
     Glob(ModuleId),
 }
 
-/// Where a path is written. Blocks are listed from the outside in.
+/// Where a path is written. Blocks are ordered from outermost to innermost.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'p> {
     pub(super) module: ModuleId,
     pub(super) blocks: &'p [Scope],
 }
 
-/// We give up on longer chains of imports.
+/// Limit for chains of imports.
 const DEEPEST: usize = 64;
 
 pub(super) struct Resolver<'m, 't> {
     modules: &'m Modules<'t>,
-    /// Imports being resolved, by module and name. This breaks cycles: `use self::a as b` may refer
-    /// to another import with the same name.
+    /// Imports being resolved, by module and name. Breaks cycles, e.g. a `use self::a as b` that
+    /// refers to another import of `b`.
     open: RefCell<Vec<(ModuleId, String)>>,
 }
 
@@ -50,7 +49,7 @@ impl<'m, 't> Resolver<'m, 't> {
         &self.modules.all[id]
     }
 
-    /// Resolves the leading segments of a path that name modules.
+    /// Resolves the leading segments that name modules.
     pub(super) fn walk(&self, place: Place<'_>, is_global: bool, segments: &[&str]) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         for segment in segments {
@@ -76,7 +75,7 @@ impl<'m, 't> Resolver<'m, 't> {
         Some((self.module(module).parent?, How::Start))
     }
 
-    /// The library, if a path in another crate names it.
+    /// The library, if a path in another crate refers to it.
     fn find_crate(&self, from: ModuleId, name: &str) -> Option<(ModuleId, How)> {
         let root = self.modules.library_root?;
         let is_library = name == self.modules.library && !self.module(from).is_library;
@@ -106,11 +105,11 @@ impl<'m, 't> Resolver<'m, 't> {
             .flatten()
     }
 
-    /// Finds a name in a scope. `None` means that the scope doesn't contain the name, so that the
-    /// caller goes on to the next one. `Some(None)` means that it's something other than a module.
+    /// Looks up a name in a scope. `None` means not found, so the caller tries the next scope;
+    /// `Some(None)` means that the name refers to something other than a module.
     fn find_in_scope(&self, place: Place<'_>, scope: &Scope, name: &str) -> Option<Option<(ModuleId, How)>> {
         let key = (place.module, format!("{}:{name}", place.blocks.len()));
-        // Imports may refer to each other in a circle.
+        // Imports may be cyclic.
         if self.open.borrow().contains(&key) || self.open.borrow().len() > DEEPEST {
             return None;
         }
@@ -129,7 +128,7 @@ impl<'m, 't> Resolver<'m, 't> {
         scope.globs.iter().find_map(|glob| {
             let globbed = self.resolve(place, glob)?;
             let (module, how) = self.find_in_module(globbed, name)?;
-            // If the other module imports it, we rewrite the import there.
+            // If the name is imported there, the import is rewritten instead.
             let how = if how == How::Child {
                 How::Glob(globbed)
             } else {
@@ -146,14 +145,14 @@ impl<'m, 't> Resolver<'m, 't> {
         (hops.len() == segments.len()).then_some(last.module)
     }
 
-    /// Whether a place declares or imports a name. Glob imports don't count.
+    /// Whether a place declares or imports a name. Ignores glob imports.
     pub(super) fn is_bound(&self, place: Place<'_>, name: &str) -> bool {
         let mut scopes = place.blocks.iter().chain([&self.module(place.module).scope]);
         scopes.any(|scope| scope.names.contains_key(name))
     }
 
-    /// Whether names in a place are looked up in a module. This holds if the place is in this
-    /// module or imports it with a glob.
+    /// Whether names in a place are looked up in `module`, i.e. the place is in `module` or
+    /// glob-imports it.
     pub(super) fn sees_names_of(&self, place: Place<'_>, module: &[String]) -> bool {
         let is_it = |id: ModuleId| self.module(id).is_library && self.module(id).path == module;
         let scopes = place.blocks.iter().chain([&self.module(place.module).scope]);

@@ -9,7 +9,7 @@ use super::resolve::{Hop, How};
 /// A path as written, without generic arguments.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenPath {
-    /// Whether it starts with `::`.
+    /// Whether the path starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<Segment>,
 }
@@ -18,9 +18,9 @@ pub(super) struct WrittenPath {
 pub(super) struct Segment {
     pub(super) name: String,
     pub(super) range: Range<usize>,
-    /// End of the `::` that follows, if any.
+    /// End of the trailing `::`, if any.
     pub(super) end_of_colons: Option<usize>,
-    /// How many braces surround it in an import.
+    /// Nesting depth in the braces of an import.
     pub(super) depth: usize,
 }
 
@@ -57,8 +57,8 @@ pub(super) struct Rewrite<'r, 't> {
 }
 
 impl Rewrite<'_, '_> {
-    /// Finds the edits after which the path names the same modules as before the move. The error is
-    /// a phrase about the path, because the caller knows where it is.
+    /// Computes the edits that keep the path pointing to the same modules. The error is a phrase
+    /// about the path, since the caller knows the location.
     pub(super) fn edits(&self) -> Result<Vec<Edit>, String> {
         let mut edits = Vec::new();
         let Some(last) = self.hops.len().checked_sub(1) else {
@@ -70,7 +70,7 @@ impl Rewrite<'_, '_> {
         Ok(edits)
     }
 
-    /// Spells out the path after the move, starting with its crate.
+    /// The absolute path after the move, starting at the crate.
     pub(super) fn absolute(&self) -> Option<String> {
         let last = self.hops.last()?;
         let target = self.modules.target(last.module)?;
@@ -92,7 +92,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Follows the leading `super`s from the new location of this module.
+    /// Resolves the leading `super`s from the new location of this module.
     fn parent_after_move(&self) -> Option<Vec<String>> {
         let names = &self.path.names()[..self.supers()];
         let count = names.iter().filter(|name| **name == "super").count();
@@ -102,8 +102,7 @@ impl Rewrite<'_, '_> {
         Some(path)
     }
 
-    /// Whether a path that starts with `super` can stay, because the module and what it names move
-    /// together.
+    /// Whether a path that starts with `super` stays valid because both ends move together.
     fn is_kept_by_parents(&self, last: usize) -> bool {
         let supers = self.supers();
         let below = &self.hops[supers.min(self.hops.len())..];
@@ -163,8 +162,7 @@ impl Rewrite<'_, '_> {
         }
         let target = self.target(self.hops[index].module)?;
         let here = self.target(self.module)?;
-        // `parent_after_move` follows all leading `super`s, so we may only compare it at the last
-        // one.
+        // `parent_after_move` resolves all leading `super`s, so only the last one is comparable.
         if self.parent_after_move().as_ref() == Some(&target) && index + 1 == supers {
             return Ok(());
         }
@@ -191,7 +189,7 @@ impl Rewrite<'_, '_> {
             let above = self.modules.target(module)?;
             Some(target.strip_prefix(above.as_slice())?.to_vec())
         };
-        // Start below the closest preceding module that will still contain the target.
+        // Start below the closest preceding module that still contains the target.
         let mut first = index;
         while self.hops[first].how == How::Child {
             let Some(before) = first.checked_sub(1) else {
@@ -211,10 +209,10 @@ impl Rewrite<'_, '_> {
         "will be in another module".to_owned()
     }
 
-    /// Turns segments into `tail`.
+    /// Replaces a run of segments with `tail`.
     fn replace(&self, run: Range<usize>, tail: &[String], edits: &mut Vec<Edit>) -> Result<(), String> {
         let segments = &self.path.segments[run];
-        // Keep the segments at the end that stay the same.
+        // Keep trailing segments that don't change.
         let kept = segments.iter().rev().zip(tail.iter().rev());
         let kept = kept.take_while(|(segment, name)| segment.name == **name).count();
         let removed = &segments[..segments.len() - kept];
@@ -252,7 +250,7 @@ pub(super) fn apply_edits(path: &str, text: &str, edits: &mut Vec<Edit>) -> Resu
     edits.sort();
     edits.dedup();
     for pair in edits.windows(2) {
-        // Edits overlap if an import shares a path between modules that move to different places.
+        // Edits overlap if modules imported through a shared prefix move to different places.
         if pair[0].end > pair[1].start || pair[0].start == pair[1].start {
             return Err(Obstruction::at(
                 path,

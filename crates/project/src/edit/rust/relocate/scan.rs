@@ -1,6 +1,6 @@
 //! Finds the paths in modules' code.
 //!
-//! We read code as tokens, because a path looks the same in types, expressions, patterns,
+//! Code is read as tokens, since a path looks the same in types, expressions, patterns,
 //! visibilities and macro arguments. Among the tokens we recognize imports, blocks with their own
 //! imports, attributes and macros.
 
@@ -22,8 +22,8 @@ use crate::paths::folder_of;
 
 pub(super) type FileEdits = BTreeMap<String, Vec<Edit>>;
 
-/// Collects the edits for all paths in all modules. If some can't be edited, we list all of those
-/// instead.
+/// Collects the edits for all paths in all modules, or all the paths that cannot be edited if there
+/// are any.
 pub(super) fn scan_modules(
     modules: &Modules<'_>,
     moves: &ModuleMoves,
@@ -67,7 +67,7 @@ struct Context {
     module: ModuleId,
     /// Imports of the enclosing blocks, outermost first.
     blocks: Vec<Scope>,
-    /// Why the tokens may not be code, if so.
+    /// Why the tokens may not be code, if they may not.
     opaque: Option<&'static str>,
 }
 
@@ -80,7 +80,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Reports a module that imports or defines a name that a new child module will have.
+    /// Reports modules that import or define a name that a new child module will take.
     fn check_taken_names(&mut self) {
         let modules = self.modules;
         for (id, module) in modules
@@ -106,7 +106,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans the construct that starts at a token, and returns the index of the token after it.
+    /// Scans the construct at `at`, and returns the index after it.
     fn scan_token(&mut self, tokens: &[TokenTree], at: usize, context: &mut Context) -> usize {
         match &tokens[at] {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
@@ -135,7 +135,7 @@ impl Scanner<'_, '_> {
                 None => at + 1,
             },
             TokenTree::Ident(word) if word == "mod" => match tokens.get(at + 2) {
-                // `Modules` has taken out the content of all inline modules except those in
+                // `Modules` already took out the content of inline modules, except for those in
                 // functions.
                 Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
                     let reason = "a module in a function";
@@ -175,7 +175,7 @@ impl Scanner<'_, '_> {
             return self.scan_stream(group.stream(), context);
         }
         let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
-        // An import is valid in its entire block, so collect the imports first.
+        // Collect the imports first: they apply to the entire block.
         let mut scope = Scope::default();
         let mut at = 0;
         while at < tokens.len() {
@@ -216,7 +216,7 @@ impl Scanner<'_, '_> {
         let (Some(parent), true) = (module.parent, word == "super") else {
             return;
         };
-        // If a module moves down a level, `pub(super)` would expose less than before.
+        // If the module moves down a level, `pub(super)` would expose less than before.
         let after = self.modules.target(context.module).map(|mut path| {
             path.pop();
             path
@@ -239,8 +239,7 @@ impl Scanner<'_, '_> {
         self.add_edits(context.module, [Edit { start, end, text }]);
     }
 
-    /// Scans a path, and the macro arguments that may follow. Returns the index of the token after
-    /// them.
+    /// Scans a path and any macro arguments after it. Returns the index of the next token.
     fn scan_path(
         &mut self,
         path: &WrittenPath,
@@ -255,7 +254,7 @@ impl Scanner<'_, '_> {
         if !is_punct(tokens, end, '!') {
             return end;
         }
-        // In `macro_rules! name { … }`, a name comes before the braces.
+        // `macro_rules! name { … }` has a name before the braces.
         let is_definition = matches!(tokens.get(end + 1), Some(TokenTree::Ident(_)));
         let body = end + 1 + usize::from(is_definition);
         let Some(TokenTree::Group(group)) = tokens.get(body) else {
@@ -279,7 +278,7 @@ impl Scanner<'_, '_> {
         body + 1
     }
 
-    /// Checks that the relative path in e.g. `include_str!` stays valid after the move.
+    /// Checks that a relative path (e.g. in `include_str!`) stays valid after the move.
     fn check_included(&mut self, arguments: &Group, module: ModuleId) {
         let mut tokens = arguments.stream().into_iter();
         let (Some(TokenTree::Literal(literal)), None) = (tokens.next(), tokens.next()) else {
@@ -312,7 +311,7 @@ impl Scanner<'_, '_> {
         let Lit::Str(value) = Lit::new(literal.clone()) else {
             return;
         };
-        // serde and other macros read strings in attributes as paths.
+        // serde and other macros parse strings in attributes as paths.
         let Ok(path) = syn::parse_str::<syn::Path>(&value.value()) else {
             return;
         };
@@ -376,8 +375,8 @@ impl Scanner<'_, '_> {
         self.obstruct(context.module, path.start(), reason, help);
     }
 
-    /// Reports a name of something other than our modules (e.g. a crate) that would name a module
-    /// after the moves.
+    /// Reports names that refer to something else (e.g. a crate) but would refer to a module after
+    /// the moves.
     fn check_added_name(&mut self, path: &WrittenPath, place: Place<'_>) {
         let name = &path.segments[0].name;
         if path.is_global || self.resolver.is_bound(place, name) {
@@ -423,7 +422,7 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     is_joint && is_punct(tokens, at, ':') && is_punct(tokens, at + 1, ':')
 }
 
-/// Whether a `::` after this token continues a path, as in `<T as Trait>::NAME`.
+/// Whether a following `::` continues a path, as in `<T as Trait>::NAME`.
 fn is_end_of_path(token: &TokenTree) -> bool {
     match token {
         TokenTree::Punct(punct) => punct.as_char() == '>',
@@ -440,7 +439,7 @@ fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     (is_punct(tokens, before, '.') && !is_range) || is_punct(tokens, before, '\'')
 }
 
-/// Reads names joined by `::`. Returns the path and the index of the token after it.
+/// Reads a path, and returns it with the index of the token after it.
 fn read_path(tokens: &[TokenTree], start: usize, is_global: bool) -> Option<(WrittenPath, usize)> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut at = start;
@@ -463,7 +462,7 @@ fn read_path(tokens: &[TokenTree], start: usize, is_global: bool) -> Option<(Wri
     (!segments.is_empty()).then_some((WrittenPath { is_global, segments }, at))
 }
 
-/// Reads an import up to its `;`. Returns it with the index of the token after it.
+/// Reads an import up to its `;`, and returns it with the index of the token after it.
 fn read_import(tokens: &[TokenTree], start: usize) -> Option<(ItemUse, usize)> {
     let length = tokens[start..]
         .iter()

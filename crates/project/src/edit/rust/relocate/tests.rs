@@ -31,7 +31,7 @@ fn project() -> (BTreeMap<String, String>, ModuleMoves) {
     (files.into(), moves)
 }
 
-/// Relocates the project after replacing one file. Returns the new text of that file, or the
+/// Relocates the project with one file replaced. Returns the new text of that file, or the
 /// obstructions.
 fn relocate(path: &str, text: &str) -> Result<String, Vec<String>> {
     let (mut files, moves) = project();
@@ -94,7 +94,7 @@ fn paths_follow_their_modules() {
             "pub(in crate::api::v1) fn f() { match x { crate::api::v1::Phase::Up => a..crate::api::v1::END } }\n",
             "pub(in crate::api::cache::v1) fn f() { match x { crate::api::cache::v1::Phase::Up => a..crate::api::cache::v1::END } }\n",
         ),
-        // These names only look like the modules.
+        // Names that only look like the modules.
         (
             "mod api { pub mod v1 {} }\nuse self::api::v1::X;\nfn f() { other::api::v1(); \"crate::api::v1\"; x.api.v1::<u8>() }\n",
             "mod api { pub mod v1 {} }\nuse self::api::v1::X;\nfn f() { other::api::v1(); \"crate::api::v1\"; x.api.v1::<u8>() }\n",
@@ -246,7 +246,7 @@ fn reports_uncertain_paths() {
             assert_eq!(found[0], expected);
         }
     }
-    // Once the user has followed the advice, nothing is left to report.
+    // After the suggested fix there is nothing left to report.
     for (path, text) in [
         (
             "src/settings.rs",
