@@ -9,10 +9,9 @@
 //! | [`replicas`] | how the deployed manager's replicas work, for `rbuilder doctor` |
 //! | [`simulation`] | a page about simulations, from their report files |
 //!
-//! Each is a function of manifests or reports, and of what PROJECT says. `bundle` and `chart`
-//! resolve `config/` with the same code, while the others don't depend on each other. This crate
-//! knows nothing about flags, nor about the commands that merge the results with the user's edits
-//! and write them.
+//! Each is a function of manifests or reports and the settings in PROJECT. `bundle` and `chart`
+//! share the code that resolves `config/`; the others are independent. This crate knows nothing
+//! about flags, or about the commands that merge the results with the user's edits.
 
 pub mod api_docs;
 pub mod bundle;

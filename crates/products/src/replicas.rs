@@ -1,5 +1,5 @@
-//! How the replicas of a deployed manager share the work, i.e. with a leader or with shards, and
-//! whether they have the permissions for it.
+//! How the replicas of a deployed manager share the work (leader election or shards), and whether
+//! they have the permissions for it.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +13,26 @@ use crate::chart::config::{Condition, Config, Object, SHARDING};
 use crate::chart::sharding::turn_off_leader;
 use crate::chart::{find_manager, strategic};
 
-/// What `config/default` sets for leader election and shards.
+/// Settings for leader election and shards in `config/default`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replicas {
-    /// The argument or variable that turns on leader election, e.g. `--leader-elect`.
+    /// Argument or variable that turns on leader election, e.g. `--leader-elect`.
     pub leader: Option<String>,
-    /// The argument or variable that turns on shards, e.g. `SHARDS=auto`.
+    /// Argument or variable that turns on shards, e.g. `SHARDS=auto`.
     pub shards: Option<String>,
-    /// The argument or variable for the namespace of Leases, if it isn't that of the manager.
+    /// Argument or variable for the namespace of Leases, if it differs from the manager's.
     pub lease_namespace: Option<String>,
-    /// What the manager's roles allow it to do with any Lease in its namespace.
+    /// Verbs that the manager's roles allow on any Lease in its namespace.
     pub lease_verbs: BTreeSet<String>,
 }
 
-/// What `*` in a rule stands for.
+/// Expansion of `*` in a rule.
 const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// Reads how the manager is deployed.
 ///
 /// # Errors
-/// Fails if `config/` can't be read, or if there is no manager in it.
+/// Fails if `config/` can't be read, or if it contains no manager.
 pub fn read_replicas(plan: &Plan, tree: &Tree) -> Result<Replicas> {
     let config = Config::read(plan, tree)?;
     let manager = find_manager(&config)?;
@@ -74,7 +74,7 @@ pub fn read_replicas(plan: &Plan, tree: &Tree) -> Result<Replicas> {
     })
 }
 
-/// The argument or environment variable that sets a flag. If both are there, the argument counts.
+/// The argument or environment variable that sets a flag. The argument takes precedence.
 fn find_setting(container: &Value, flag: &str, variable: &str) -> Option<String> {
     let arguments = container["args"].as_array().into_iter().flatten();
     let argument = arguments

@@ -1,8 +1,8 @@
-//! Anchors within a page, e.g. `memcached.v1alpha1.spec.size`. That's how `kubectl explain` names a
-//! field, plus the version.
+//! Anchors within a page, e.g. `memcached.v1alpha1.spec.size`: the path that `kubectl explain`
+//! takes for a field, plus the version.
 //!
-//! An anchor depends on nothing but the kind, the version and the names of fields, so that links to
-//! a page keep working when other fields, kinds or versions come and go.
+//! An anchor only depends on the kind, the version and field names, so that links keep working when
+//! other fields, kinds or versions come and go.
 
 use super::model::{Kind, Version};
 
@@ -18,14 +18,14 @@ pub(super) fn push_field(anchor: &mut String, name: &str) {
     push_part(anchor, name, false);
 }
 
-/// Appends a name. Dots within it, and characters that a URL fragment can't contain, become `~` and
-/// their code point.
+/// Appends a name. Dots in it, and characters that a URL fragment can't contain, are replaced with
+/// `~` and their code point.
 fn push_part(anchor: &mut String, name: &str, keeps_dots: bool) {
     for c in name.chars() {
         match c {
             c if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') => anchor.push(c),
             '.' if keeps_dots => anchor.push(c),
-            // If we only dropped these, two fields could get the same anchor.
+            // Dropping these characters could give two fields the same anchor.
             c => anchor.push_str(&format!("~{:x}", u32::from(c))),
         }
     }

@@ -1,4 +1,4 @@
-//! Compares the fields in the versions of a kind.
+//! Compares fields across the versions of a kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::model::Version;
 pub(super) struct Difference {
     /// E.g. `spec.size`.
     pub(super) path: String,
-    /// How the field looks in each version, or `None` where it's missing.
+    /// Form of the field in each version, or `None` where it is missing.
     pub(super) forms: Vec<Option<String>>,
 }
 
@@ -22,7 +22,7 @@ struct Form {
     phrases: Vec<String>,
 }
 
-/// The fields that differ between versions, by path.
+/// Returns the fields that differ between versions, by path.
 pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let forms: Vec<BTreeMap<String, Form>> = versions
         .iter()
@@ -39,12 +39,12 @@ pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let mut absent = BTreeSet::new();
     for path in paths {
         let in_versions: Vec<Option<&Form>> = forms.iter().map(|forms| forms.get(path)).collect();
-        // The set is sorted, so an object comes before its fields.
+        // The set is sorted, so objects precede their fields.
         if ancestors(path).any(|above| absent.contains(above)) {
             continue;
         }
         if in_versions.iter().any(Option::is_none) {
-            // Don't list the fields within it, since one line says it all.
+            // One line for the object is enough; don't list its fields.
             absent.insert(path.as_str());
         }
         let shown = show_forms(&in_versions);
@@ -62,7 +62,7 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(at, _)| &path[..at])
 }
 
-/// Shows the type in each version, plus those properties that not all versions share.
+/// Formats the type in each version, along with properties that differ between versions.
 fn show_forms(forms: &[Option<&Form>]) -> Vec<Option<String>> {
     let is_common = |phrase: &String| forms.iter().flatten().all(|form| form.phrases.contains(phrase));
     let show = |form: &Form| {

@@ -1,8 +1,8 @@
-//! Splits descriptions into paragraphs, lists and code, the way doc comments in Go and Rust are
-//! written.
+//! Splits descriptions into paragraphs, lists and code, following the conventions of doc comments
+//! in Go and Rust.
 //!
-//! A description can't add markup of its own to the page, because the renderers escape all text.
-//! Links only lead to http and https addresses.
+//! A description can't add markup of its own: the renderers escape all text, and links only lead to
+//! http and https addresses.
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block<'a> {
@@ -14,20 +14,19 @@ pub(super) enum Block<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
-    /// 0 for an item of the list itself and 1 for an item of a nested list. Anything deeper is
-    /// flattened to 1.
+    /// 0 for a top-level item, 1 for a nested one. Deeper levels are flattened to 1.
     pub(super) level: usize,
     pub(super) text: String,
 }
 
-/// A part of a line.
+/// Inline content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Span<'a> {
     Text(&'a str),
     Code(&'a str),
     Strong(&'a str),
     Emphasis(&'a str),
-    /// A text, and the http or https address that it links to.
+    /// Text and the http or https address that it links to.
     Link(&'a str, &'a str),
 }
 
@@ -90,7 +89,7 @@ fn is_code(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
-/// The text of a list item, and whether the list is numbered.
+/// Parses a list item into its text and whether the list is numbered.
 fn list_item(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     for bullet in ["- ", "* ", "+ ", "• "] {
@@ -111,8 +110,7 @@ fn add_item(blocks: &mut Vec<Block<'_>>, is_ordered: bool, indent: usize, text: 
             items,
             is_ordered: same,
         }) if *same == is_ordered || indent > 1 => {
-            // Go indents the items of any list by two spaces, so that alone doesn't make one
-            // nested.
+            // Go indents the items of every list by two spaces, so only more than that is nesting.
             let level = usize::from(indent > 3);
             items.push(Item { level, text });
         }
@@ -142,13 +140,13 @@ fn dedent(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// The first sentence of a description, which is what an overview shows.
+/// First sentence of a description, for overviews.
 pub(super) fn first_sentence(text: &str) -> String {
     let Some(Block::Paragraph(text)) = parse_blocks(text).into_iter().next() else {
         return String::new();
     };
     match text.split_once(". ") {
-        // The dot may belong to an abbreviation.
+        // Not the end of a sentence if the dot belongs to an abbreviation.
         Some((sentence, _)) if !sentence.ends_with("e.g") && !sentence.ends_with("i.e") => {
             format!("{sentence}.")
         }
@@ -181,7 +179,7 @@ pub(super) fn parse_spans(line: &str) -> Vec<Span<'_>> {
     spans
 }
 
-/// The span that `text` starts with, and its length.
+/// Parses the span at the start of `text`, and returns it with its length.
 fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     let inside = |open: &str, close: &str| {
         let body = text.strip_prefix(open)?;
@@ -198,13 +196,13 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
             let (body, length) = inside("**", "**")?;
             Some((Span::Strong(body), length))
         }
-        // Accept only a single word, because names are full of underscores.
+        // Only a single word, because names are full of underscores.
         b'_' if is_word_start => {
             let (body, length) = inside("_", "_")?;
             let ends = !text[length..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
             (ends && body.chars().all(char::is_alphanumeric)).then_some((Span::Emphasis(body), length))
         }
-        // In rustdoc, this links to an item.
+        // An intra-doc link in rustdoc.
         b'[' if text.starts_with("[`") => {
             let (body, length) = inside("[`", "`]")?;
             Some((Span::Code(body), length))
@@ -221,7 +219,7 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
             closes.then(|| (Span::Link(address, address), address.len() + 2))
         }
         b'h' if is_word_start => {
-            // Punctuation after an address belongs to the sentence around it.
+            // Trailing punctuation belongs to the surrounding sentence.
             let address = web_address(text)?.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
             Some((Span::Link(address, address), address.len()))
         }
@@ -229,7 +227,7 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     }
 }
 
-/// The web address that `text` starts with.
+/// Returns the web address at the start of `text`, if any.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")

@@ -1,8 +1,8 @@
-//! Constraints in words, and values on a single line.
+//! Constraints in prose, and values on a single line.
 
 use serde_json::Value;
 
-/// A constraint, as a phrase and the code that follows it.
+/// A constraint: a phrase, followed by code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) label: String,
@@ -17,7 +17,7 @@ pub(super) fn inline_value(value: &Value) -> String {
     }
 }
 
-/// Whether YAML would still read the text as a string if it had no quotes.
+/// Whether YAML would parse the unquoted text as the same string.
 fn is_plain(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,12 +1,11 @@
-//! Puts into words what's known about a value besides its fields, i.e. its type and its
-//! constraints.
+//! Describes the type and constraints of a value, i.e. everything but its fields.
 
 use rbuilder_schema::{Form, Key, ListType, MapType, Schema, SchemaType};
 
 use super::fact::Fact;
 use super::variants::describe_variants;
 
-/// Names types as the documentation of Go does: `[]string`, `map[string]object`, `integer`.
+/// Formats a type in Go notation, e.g. `[]string`, `map[string]object` or `integer`.
 pub(super) fn type_name(schema: &Schema) -> String {
     if schema.int_or_string {
         return "integer or string".into();
@@ -20,8 +19,7 @@ pub(super) fn type_name(schema: &Schema) -> String {
     }
 }
 
-/// The schema whose fields a value has in the end. For a list or a map, that's the one of its items
-/// or values, at any depth.
+/// The schema that has the fields of a value: unwraps lists and maps at any depth.
 pub(super) fn innermost(schema: &Schema) -> &Schema {
     let mut inner = schema;
     while let Some(next) = inner.items.as_ref().or(inner.additional_properties.as_ref()) {
@@ -30,8 +28,8 @@ pub(super) fn innermost(schema: &Schema) -> &Schema {
     inner
 }
 
-/// The schemas of a value, of its items or map values, of their items, and so on. Each comes with
-/// words for the place, e.g. "each item".
+/// The schemas of a value, its items or map values, their items, and so on. Each has a phrase for
+/// its place, e.g. "each item".
 pub(super) fn layers(schema: &Schema) -> Vec<(String, &Schema)> {
     let mut layers = vec![(String::new(), schema)];
     let mut current = schema;
@@ -56,7 +54,7 @@ pub(super) fn collect_facts(schema: &Schema) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (place, layer) in layers(schema) {
         let start = facts.len();
-        // For the value itself, the format is already shown with its type.
+        // The format of the value itself is part of its type.
         if !place.is_empty() {
             facts.extend(layer.format.as_ref().map(|format| Fact {
                 label: "format".into(),
@@ -85,7 +83,7 @@ fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
         let code = match key.form {
             Form::Number(number) => number.get(schema).as_ref().map(ToString::to_string),
             Form::Count(count) => count.get(schema).map(|count| count.to_string()),
-            // Skip the format, which is part of the type.
+            // The format is part of the type.
             Form::Text(text) if key.name != "format" => text.get(schema).as_ref().map(ToString::to_string),
             _ => None,
         };
@@ -98,7 +96,7 @@ fn add_bounds(schema: &Schema, facts: &mut Vec<Fact>) {
     }));
 }
 
-/// How server-side apply merges the value, and whether it keeps unknown fields.
+/// Describes how server-side apply merges the value, and whether unknown fields are kept.
 fn add_topology(schema: &Schema, facts: &mut Vec<Fact>) {
     let mut add = |label: &str, code: String| {
         facts.push(Fact {
@@ -138,7 +136,7 @@ fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
             facts.extend(variants);
             continue;
         }
-        // These usually just repeat that the value is an integer or a string.
+        // For an int-or-string, these usually just repeat its two types.
         let is_idiom = schema.int_or_string && label != "exactly one of";
         if !branches.is_empty() && !is_idiom {
             let branches: Vec<String> = branches.iter().map(branch).collect();
@@ -156,8 +154,7 @@ fn add_alternatives(schema: &Schema, facts: &mut Vec<Fact>) {
     }
 }
 
-/// A short form of a value validation. If it only requires fields, it's their names, otherwise its
-/// JSON.
+/// Short form of a value validation: field names if it only requires fields, else JSON.
 fn branch(schema: &Schema) -> String {
     let required: Vec<&str> = schema.required.iter().map(AsRef::as_ref).collect();
     let rest = Schema {

@@ -1,4 +1,4 @@
-//! The fields of an object in the order of the page.
+//! The fields of an object in page order.
 
 use rbuilder_schema::{Cel, Schema, SchemaType};
 use serde_json::Value;
@@ -8,13 +8,11 @@ use super::facts::{innermost, layers};
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
     pub(super) schema: &'a Schema,
-    /// Whether users have to set it. They don't if it has a default, because the API server fills
-    /// that in.
+    /// Whether users must set the field. False with a default, which the API server fills in.
     pub(super) is_required: bool,
 }
 
-/// The fields of a value, or of its items if it's a list. Required fields come first, and apart
-/// from that they're sorted by name.
+/// The fields of a value, or of its items if it is a list. Required fields first, then by name.
 pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     let inner = innermost(schema);
     let mut fields: Vec<Field<'_>> = inner
@@ -30,8 +28,8 @@ pub(super) fn fields_of(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// The top-level fields in the order of a manifest: spec, others, status. Fields that every object
-/// has are left out.
+/// Top-level fields in the order of a manifest: spec, others, status. Fields common to all objects
+/// are left out.
 pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     let mut fields = fields_of(schema);
     fields.retain(|field| !is_common(field));
@@ -44,7 +42,8 @@ pub(super) fn fields_of_object(schema: &Schema) -> Vec<Field<'_>> {
     fields
 }
 
-/// Whether it's `apiVersion`, `kind` or `metadata` and the schema tells users nothing new about it.
+/// Whether the field is `apiVersion`, `kind` or `metadata` with a schema that adds nothing of
+/// interest.
 fn is_common(field: &Field<'_>) -> bool {
     let schema = field.schema;
     match field.name {
@@ -54,7 +53,7 @@ fn is_common(field: &Field<'_>) -> bool {
     }
 }
 
-/// The enumerations of a value and its items, with words for the place as in [`layers`].
+/// Enum values of a value and its items, with their places as in [`layers`].
 pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
     let layers = layers(schema).into_iter();
     layers
@@ -63,7 +62,7 @@ pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
         .collect()
 }
 
-/// The CEL rules of a value and its items, with words for the place as in [`layers`].
+/// CEL rules of a value and its items, with their places as in [`layers`].
 pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
     let layers = layers(schema).into_iter();
     layers
@@ -71,7 +70,7 @@ pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
         .collect()
 }
 
-/// The description of a value. If it has none, that of its items is better than nothing.
+/// Description of a value. Falls back to the description of its items.
 pub(super) fn description_of(schema: &Schema) -> &str {
     let mut layers = layers(schema).into_iter();
     layers

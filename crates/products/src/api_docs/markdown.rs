@@ -1,6 +1,6 @@
 //! Renders the reference as Markdown for GitHub and CommonMark. Fields are nested lists rather than
-//! tables, because a table would lose the paragraphs, lists and code of descriptions, and a pattern
-//! could break it.
+//! tables: a table would lose the paragraphs, lists and code of descriptions, and could be broken
+//! by a pattern.
 
 use rbuilder_schema::Schema;
 
@@ -13,7 +13,7 @@ use super::fields::{Field, allowed_values, description_of, fields_of, fields_of_
 use super::model::{Kind, Reference, Role, Version};
 use super::{MARK, description};
 
-/// Renders the whole page.
+/// Renders the reference as a Markdown page.
 pub fn render_markdown(reference: &Reference) -> String {
     let mut page = format!("<!-- {MARK} -->\n\n# {}\n", text(&reference.title));
     push_overview(&mut page, reference);
@@ -333,7 +333,7 @@ fn push_blocks(page: &mut String, blocks: &[Block<'_>], indent: &str) {
     }
 }
 
-/// Makes a code block whose fence is longer than any in the code.
+/// Formats a code block, with a fence longer than any in the code.
 fn fenced(body: &str, language: &str, indent: &str) -> String {
     let longest = body.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
@@ -344,8 +344,8 @@ fn fenced(body: &str, language: &str, indent: &str) -> String {
     format!("{indent}{fence}{language}\n{lines}{indent}{fence}\n")
 }
 
-/// A line at the start of a block, where some characters would start a list or heading unless
-/// escaped.
+/// Escapes the first line of a block, where some characters would otherwise start a list or
+/// heading.
 fn paragraph(line: &str) -> String {
     let line = spans(line);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -368,13 +368,13 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Escapes whatever has a meaning in Markdown, HTML, Jekyll or Hugo.
+/// Escapes everything that has a meaning in Markdown, HTML, Jekyll or Hugo.
 fn text(plain: &str) -> String {
     let mut escaped = String::with_capacity(plain.len());
     for c in plain.chars() {
         match c {
             '*' | '_' | '`' | '[' | ']' | '\\' | '|' => escaped.extend(['\\', c]),
-            // Jekyll and Hugo would take `{{` as one of their own tags.
+            // Jekyll and Hugo parse `{{` as a template tag.
             '{' => escaped.push_str("&#123;"),
             '\n' | '\r' => escaped.push(' '),
             c if c.is_control() => escaped.push('\u{fffd}'),
@@ -392,7 +392,7 @@ fn text_entities(plain: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Makes a code span with enough backticks. It keeps `|`, which only matters in a table.
+/// Formats a code span with enough backticks. `|` is kept; it only matters in tables.
 fn code(value: &str) -> String {
     let value = value.replace(['\n', '\r'], " ");
     if value.is_empty() {
@@ -416,11 +416,11 @@ fn codes(words: impl Iterator<Item = impl AsRef<str>>) -> String {
         .join(", ")
 }
 
-/// In a cell, `|` has to be escaped even in code.
+/// Formats a table row. In cells, `|` must be escaped even in code.
 fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells
         .iter()
-        // Some of them are escaped already, because they come from `text`.
+        // Text from `text` is escaped already.
         .map(|cell| cell.replace("\\|", "|").replace('|', "\\|"))
         .collect();
     format!("| {} |\n", cells.join(" | "))

@@ -1,9 +1,9 @@
-//! What's on a page: kinds with their versions and samples, and roles.
+//! Content of a page: kinds with their versions and samples, and roles.
 
 use rbuilder_schema::Schema;
 use serde::Deserialize;
 
-/// What's on a page.
+/// Content of a page.
 #[derive(Debug, Default)]
 pub struct Reference {
     pub(crate) title: String,
@@ -16,8 +16,8 @@ pub struct Reference {
 /// A kind with all its versions.
 #[derive(Debug)]
 pub struct Kind {
-    /// The first part of the kind's anchors, i.e. its name in lower case. If the page has several
-    /// kinds of this name, the group is added.
+    /// First part of the kind's anchors: the name in lower case, plus the group if several kinds on
+    /// the page have this name.
     pub(crate) anchor: String,
     pub(crate) group: String,
     pub(crate) name: String,
@@ -26,7 +26,7 @@ pub struct Kind {
     pub(crate) categories: Vec<String>,
     pub(crate) is_namespaced: bool,
     pub(crate) is_converted: bool,
-    /// Clients prefer the first one.
+    /// Versions in order of preference.
     pub(crate) versions: Vec<Version>,
     pub(crate) samples: Vec<String>,
 }
@@ -55,8 +55,8 @@ pub(crate) struct Version {
     pub(crate) served: bool,
     pub(crate) storage: bool,
     pub(crate) deprecated: bool,
-    /// What the API server tells users of a deprecated version. It has a text of its own if this is
-    /// `None`.
+    /// Warning for users of a deprecated version. If `None`, the API server uses its default
+    /// warning.
     pub(crate) deprecation_warning: Option<String>,
     schema: Validation,
     pub(crate) subresources: Subresources,
@@ -85,7 +85,7 @@ pub(crate) struct Subresources {
     pub(crate) scale: Option<Scale>,
 }
 
-/// The fields that `kubectl scale` and autoscalers use.
+/// The fields used by `kubectl scale` and autoscalers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Scale {
@@ -100,11 +100,11 @@ pub(crate) struct Column {
     pub(crate) column_type: String,
     pub(crate) json_path: String,
     pub(crate) description: String,
-    /// Above 0, the column is only shown with `-o wide`.
+    /// Columns with a priority above 0 are only shown with `-o wide`.
     pub(crate) priority: i64,
 }
 
-/// A field that field selectors may name.
+/// A field that can be used in field selectors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SelectableField {
@@ -120,11 +120,11 @@ pub(crate) struct Role {
 }
 
 impl Role {
-    /// In which namespace the role applies, in words. Empty for a ClusterRole.
+    /// Phrase for the namespace in which the role applies. Empty for a ClusterRole.
     pub(super) fn scope(&self) -> String {
         match (self.kind.as_str(), self.metadata.namespace.as_str()) {
             ("ClusterRole", _) => String::new(),
-            // Kustomize replaces `system` with the manager's namespace.
+            // kustomize replaces `system` with the manager's namespace.
             (_, "" | "system") => " in the namespace of the operator".into(),
             (_, namespace) => format!(" in the namespace {namespace}"),
         }
@@ -150,7 +150,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// The API groups. The core group, which has an empty name, becomes `core`.
+    /// The API groups. The core group's empty name is replaced with `core`.
     pub(crate) fn group_names(&self) -> impl Iterator<Item = &str> {
         self.api_groups
             .iter()

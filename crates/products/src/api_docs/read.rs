@@ -13,13 +13,13 @@ use rbuilder_yaml::{
     bounded, describe_failure_after, list_items, parse_printed, parse_with, split_documents,
 };
 
-/// The objects for a page, as collected from manifests.
+/// Objects for a page, collected from manifests.
 #[derive(Debug, Default)]
 pub struct Manifests {
-    /// By group and kind. If a kind is defined twice, the later definition wins.
+    /// Definitions by group and kind. The last definition of a kind wins.
     definitions: BTreeMap<(String, String), Spec>,
     roles: BTreeMap<(String, String, String), Role>,
-    /// All other objects, as API version, kind and text.
+    /// All other objects as API version, kind and text.
     objects: Vec<(String, String, String)>,
 }
 
@@ -54,7 +54,7 @@ struct Conversion {
     strategy: String,
 }
 
-/// What we need to know about an object to decide how to read it.
+/// The part of an object that decides how to read it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Head {
@@ -62,7 +62,7 @@ struct Head {
     kind: Option<String>,
 }
 
-/// What `kubectl get --output yaml` prints.
+/// Output of `kubectl get --output yaml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct List {
@@ -87,7 +87,7 @@ struct ListedDefinition {
 }
 
 impl Manifests {
-    /// Adds the objects in a file, which may have any number of YAML documents.
+    /// Adds the objects in a file with any number of YAML documents.
     ///
     /// # Errors
     /// Fails with the path and the document if a document isn't valid YAML, or if a definition
@@ -100,8 +100,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// Adds the samples in a file. Definitions and roles among them are ignored, because they don't
-    /// belong to the project.
+    /// Adds the samples in a file. Definitions and roles in it are ignored, since they don't belong
+    /// to the project.
     ///
     /// # Errors
     /// Fails with the path and the document if a document isn't valid YAML.
@@ -125,7 +125,7 @@ impl Manifests {
     fn add_document(&mut self, text: &str) -> Result<()> {
         let head = match scan_head(text) {
             Some(head) => head,
-            // An empty document is `null`, hence the `Option`.
+            // An empty document parses as `null`, hence the `Option`.
             None => parse::<Option<Head>>(text)?.unwrap_or_default(),
         };
         let (Some(api_version), Some(kind)) = (head.api_version, head.kind) else {
@@ -148,7 +148,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// Adds the definitions and roles in a list. Returns whether anything else is in it.
+    /// Adds the definitions and roles in a list. Returns whether there are any other objects.
     fn add_list(&mut self, list: List) -> Result<bool> {
         let mut has_others = false;
         for item in list.items {
@@ -171,8 +171,8 @@ impl Manifests {
         Ok(has_others)
     }
 
-    /// Adds the objects in a list as if each had a file of its own. Something that is no list
-    /// counts as its only object.
+    /// Adds the objects in a list as if they were in separate files. Anything but a list counts as
+    /// a single object.
     fn add_listed_objects(&mut self, text: &str) -> Result<()> {
         for object in list_items(parse_deep(text)?) {
             let (Some(api_version), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str())
@@ -203,12 +203,12 @@ impl Manifests {
         self.roles.insert(key, role);
     }
 
-    /// Builds the content of the page. Objects are dropped if nothing defines their kind.
+    /// Builds the page content. Objects of undefined kinds are dropped.
     pub fn into_reference(self, title: String) -> Reference {
         let mut names = BTreeSet::new();
         let mut shared = BTreeSet::new();
         for (_, kind) in self.definitions.keys() {
-            // Anchors are in lower case, so kinds can clash even if their case differs.
+            // Anchors are in lower case, so kinds may clash even if their case differs.
             if !names.insert(kind.to_lowercase()) {
                 shared.insert(kind.to_lowercase());
             }
@@ -235,7 +235,7 @@ impl Manifests {
     }
 }
 
-/// Says why a document can't be read. `line` is where it starts in the file.
+/// Adds the location of a document to its error. `line` is the first line of the document.
 fn describe_document(error: anyhow::Error, path: &str, line: usize, document: &str) -> anyhow::Error {
     match error.downcast_ref() {
         Some(error) => describe_failure_after(line as u64 - 1, path, document, error),
@@ -267,16 +267,16 @@ fn check_definition_version(api_version: &str) -> Result<()> {
     Ok(())
 }
 
-/// How deeply a manifest may be nested. Each field takes two levels, and some published definitions
-/// have fields 38 levels deep, which is more than the parser allows by default.
+/// Maximum nesting of a manifest. Each field takes two levels, and some published definitions have
+/// fields 38 levels deep, which exceeds the parser's default.
 const MOST_DEPTH: usize = 128;
 
-/// The stack for reading deeply nested objects, in bytes. A schema takes about 20 KiB per level in
-/// a debug build, and on some systems the main thread has less than that adds up to.
+/// Stack size in bytes for reading deeply nested objects. A schema takes about 20 KiB per level in
+/// debug builds, which is too much for the main thread on some systems.
 const STACK: usize = 32 << 20;
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // If a field has another type, the general parser reports where.
+    // If a field has the wrong type, the general parser reports where.
     if let Some(read) = parse_printed(text).and_then(|value| serde_json::from_value(value).ok()) {
         return Ok(read);
     }
@@ -288,7 +288,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
     Ok(parse_with(text, options)?)
 }
 
-/// Parses an object that may be deeply nested, on a thread that has the stack for it.
+/// Parses a possibly deeply nested object on a thread with a larger stack.
 fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK);
@@ -303,7 +303,7 @@ fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Reads the first keys of an object in block style, so that we needn't parse the rest of it.
+/// Reads the top-level keys of an object in block style without parsing the rest.
 fn scan_head(text: &str) -> Option<Head> {
     let value_of = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;

@@ -1,4 +1,4 @@
-//! Describes the variants of a tagged enum by the fields that each value of the tag requires.
+//! Describes the variants of a tagged enum by the fields required for each tag value.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::fact::{Fact, inline_value};
 /// One fact for each alternative that requires fields, e.g. ``if `type` is Image, required
 /// `reference` ``.
 ///
-/// Returns `None` if there's no field whose value tells the alternatives apart, or if they demand
-/// more than the presence of fields.
+/// Returns `None` if no field's value distinguishes the alternatives, or if they require more than
+/// the presence of fields.
 pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     let tag = find_tag(branches)?;
     let facts = branches.iter().map(|branch| {
@@ -30,7 +30,7 @@ pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     Some(facts?.into_iter().flatten().collect())
 }
 
-/// The field that has different values in each alternative.
+/// The field whose value differs between all alternatives.
 fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     let (first, rest) = branches.split_first()?;
     let values = |branch: &Schema, name: &str| -> Vec<Value> {
@@ -50,15 +50,15 @@ fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     })
 }
 
-/// The paths of all fields but the tag that an alternative requires. `None` if it has other
-/// constraints too.
+/// Paths of the fields that an alternative requires, without the tag. `None` if it has other
+/// constraints.
 fn required_paths(schema: &Schema, tag: &str, above: &str) -> Option<Vec<String>> {
     let bare = Schema {
         required: Default::default(),
         properties: Default::default(),
         ..schema.clone()
     };
-    // It demands more than the presence of fields.
+    // There are constraints other than required fields.
     if bare != Schema::default() {
         return None;
     }
@@ -121,7 +121,7 @@ mod tests {
             ]),
             None,
         );
-        // More than just required fields.
+        // More than required fields.
         check(
             json!([
                 { "properties": { "type": { "enum": ["A"] }, "size": { "minimum": 1 } } },

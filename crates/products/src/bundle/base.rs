@@ -1,7 +1,7 @@
-//! The base of the ClusterServiceVersion, i.e. a file in which users describe the operator, as in
+//! The base of the ClusterServiceVersion: a file in which users describe the operator, as in
 //! operator-sdk projects.
 //!
-//! The base takes precedence over what we generate from the manifests. For kinds and fields,
+//! The base takes precedence over what is generated from manifests. For kinds and fields,
 //! `#[csv(…)]` in the source takes precedence over the base.
 
 use anyhow::{Result, bail};
@@ -13,7 +13,7 @@ use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 use rbuilder_yaml::{Document, read_documents};
 
-/// Keys of `spec` that the manifests, the catalog and flags decide on, so the base can't set them.
+/// Keys of `spec` that come from manifests, the catalog and flags and can't be set in the base.
 const MADE: &[&str] = &[
     "customresourcedefinitions",
     "install",
@@ -23,11 +23,10 @@ const MADE: &[&str] = &[
     "version",
     "webhookdefinitions",
 ];
-/// The same for annotations, which the project decides on. The skip range is passed in as an
-/// option.
+/// Same for annotations, which come from the project. The skip range is passed as an option.
 const MADE_ANNOTATIONS: &[&str] = &["alm-examples", "containerImage", BUILDER, LAYOUT, SKIP_RANGE];
 
-/// A project's base, or an empty one if it has none.
+/// A project's base; empty if there is none.
 #[derive(Debug, Default)]
 pub struct Base {
     path: String,
@@ -35,28 +34,28 @@ pub struct Base {
 }
 
 impl Base {
-    /// The directory of the base.
+    /// Directory of the base.
     pub const FOLDER: &str = "config/manifests/bases/";
-    /// The kind that the document must have.
+    /// Required kind of the document.
     pub const KIND: &str = "ClusterServiceVersion";
 
-    /// The path of a project's base.
+    /// Path of a project's base.
     pub fn path(project: &str) -> String {
         format!("{}{project}.clusterserviceversion.yaml", Base::FOLDER)
     }
 
-    /// Reads a project's base as it will be after `plan`.
+    /// Reads a project's base with the changes in `plan`.
     ///
     /// # Errors
-    /// Fails if the file isn't exactly one ClusterServiceVersion, or if a value has another type
-    /// than the lifecycle manager expects.
+    /// Fails if the file isn't exactly one ClusterServiceVersion, or if a value doesn't have the
+    /// type that the lifecycle manager expects.
     pub fn read(plan: &Plan, tree: &Tree, project: &str) -> Result<Base> {
         let path = Base::path(project);
         let Some(text) = plan.read(tree, &path)? else {
             return Ok(Base::default());
         };
         let mut documents = read_documents(&path, &text)?;
-        // Ignore empty documents, e.g. after a final `---`.
+        // Drop empty documents, e.g. after a trailing `---`.
         documents.retain(|document| !document.value.is_null());
         let document = match <[Document; 1]>::try_from(documents) {
             Ok([document]) => document.value,
@@ -70,7 +69,7 @@ impl Base {
         Ok(Base { path, document })
     }
 
-    /// Checks a document that is about to become the base.
+    /// Checks a new base before it is written.
     ///
     /// # Errors
     /// Fails if [`read`](Self::read) would reject the document.
@@ -78,18 +77,18 @@ impl Base {
         check_csv_types(document, path)
     }
 
-    /// The path of the base, or `None` if the project has none.
+    /// Path of the base, or `None` if there is none.
     pub fn found_path(&self) -> Option<&str> {
         Some(self.path.as_str()).filter(|path| !path.is_empty())
     }
 
-    /// The range of versions that an upgrade skips.
+    /// Range of versions that an upgrade skips.
     pub fn skip_range(&self) -> Option<String> {
         let range = self.document["metadata"]["annotations"][SKIP_RANGE].as_str();
         range.filter(|range| !range.is_empty()).map(str::to_owned)
     }
 
-    /// What the base says about a version of a CRD. Null if it's not mentioned.
+    /// The base's entry for a version of a CRD, or null.
     pub(super) fn owned(&self, crd: &Value, version: &Value) -> &Value {
         let found =
             list_owned(&self.document).find(|entry| entry["name"] == *crd && entry["version"] == *version);
@@ -109,7 +108,7 @@ impl Base {
             csv["metadata"]["annotations"][key] = annotation.clone();
         }
         let mut made = MADE.to_vec();
-        // A conversion webhook only allows one of the install modes, so the base has no say.
+        // A conversion webhook only allows one install mode, so ignore the base.
         made.extend(converts.then_some("installModes"));
         // operator-sdk writes an empty icon as a placeholder.
         let has_icon =
@@ -143,7 +142,7 @@ impl Base {
     }
 }
 
-/// The entries of a mapping that are neither empty nor in `made`.
+/// Entries of a mapping that are neither empty nor in `made`.
 pub(super) fn filled<'a>(from: &'a Value, made: &[&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let keys = from.as_object().into_iter().flatten();
     keys.map(|(key, value)| (key.as_str(), value))
@@ -160,7 +159,7 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The owned CRDs that a ClusterServiceVersion lists.
+/// The owned CRDs listed in a ClusterServiceVersion.
 pub fn list_owned(csv: &Value) -> impl Iterator<Item = &Value> {
     items(&csv["spec"]["customresourcedefinitions"]["owned"])
 }

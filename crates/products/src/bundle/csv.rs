@@ -1,4 +1,4 @@
-//! The ClusterServiceVersion, i.e. what the Operator Lifecycle Manager installs and shows to users.
+//! The ClusterServiceVersion, which the Operator Lifecycle Manager installs and shows to users.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,8 +53,8 @@ pub(super) fn make_csv(
             "installModes": install_modes(deployed, options),
             "keywords": [options.name],
             "maturity": "alpha",
-            // The oldest version that the library supports. The CRDs alone would work with older
-            // ones too.
+            // The oldest version that the library supports, although the CRDs alone would work with
+            // older ones.
             "minKubeVersion": format!("{}.0", Minor::EARLIEST),
             "provider": { "name": options.provider },
             "relatedImages": related_images(deployed),
@@ -97,7 +97,7 @@ fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
         .filter(|object| object["kind"] == "CustomResourceDefinition")
 }
 
-/// One entry for each served version of each kind, in the order that the source asks for.
+/// One entry per served version of each kind, in the order specified in the source.
 fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value> {
     let managed = managed_kinds(deployed);
     let mut owned = Vec::new();
@@ -125,7 +125,7 @@ fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value
     owned.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Keys of an owned CRD that we derive from the CRD, or at least merge with what we derive.
+/// Keys of an owned CRD that are derived from the CRD, or merged with derived values.
 const OWNED_KEYS: &[&str] = &[
     "kind",
     "name",
@@ -135,8 +135,8 @@ const OWNED_KEYS: &[&str] = &[
     "version",
 ];
 
-/// The entry for a version of a kind, merged with its entry in the base. `managed` has the built-in
-/// kinds that the manager may create.
+/// The entry for a version of a kind, merged with its entry in the base. `managed` contains the
+/// built-in kinds that the manager may create.
 fn owned_crd(
     crd: &Value,
     version: &Value,
@@ -200,8 +200,7 @@ fn owned_crd(
     entry
 }
 
-/// The kinds of objects that the operator creates for a kind, as listed in the source or in the
-/// base.
+/// Kinds of objects created by the operator for a kind, as listed in the source or the base.
 fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<Value> {
     let entry = |resource: &CsvResource| json!({ "kind": resource.kind, "name": resource.name, "version": resource.version });
     let marked = of_kind.map_or(&[][..], |of_kind| &of_kind.resources);
@@ -209,12 +208,12 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
         true => items(&base["resources"]).cloned().collect(),
         false => marked.iter().map(entry).collect(),
     };
-    // Neither lists any, so assume all kinds that the manager may create.
+    // If neither lists any, assume all kinds that the manager may create.
     if named.is_empty() {
         return managed.to_vec();
     }
-    // Always include events. Otherwise validators take the permission to create them for a use of a
-    // removed API.
+    // Always include events. Otherwise, validators mistake the permission to create them for use of
+    // a removed API.
     let has_events = named.iter().any(|named| named["kind"] == "Event");
     let events = managed
         .iter()
@@ -223,7 +222,7 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
     named
 }
 
-/// The CRDs that the source or the base requires, by name and version.
+/// CRDs required in the source or the base, by name and version.
 fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let of_kinds = descriptions.markers.iter().map(|markers| &markers.of_kind);
     let marked = of_kinds.flat_map(|of_kind| &of_kind.required).map(|required| {
@@ -238,7 +237,7 @@ fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let mut found = BTreeMap::new();
     for required in marked.chain(descriptions.base.required().cloned()) {
         let text = |key: &str| required[key].as_str().unwrap_or_default().to_owned();
-        // If several kinds require the same one, the first description wins.
+        // If several kinds require the same CRD, the first description wins.
         found.entry((text("name"), text("version"))).or_insert(required);
     }
     found.into_values().collect()
@@ -296,7 +295,7 @@ fn converts(deployed: &Deployed) -> bool {
 
 fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {
     let converts = converts(deployed);
-    // With a conversion webhook, a cluster can only have one installation.
+    // With a conversion webhook, there can only be one installation per cluster.
     let few = options.is_ours && !converts;
     let modes = [
         ("OwnNamespace", few),
@@ -322,7 +321,7 @@ fn manager_image(deployed: &Deployed) -> Value {
         .map_or(Value::Null, |container| container["image"].clone())
 }
 
-/// All images that an installation pulls, because those who mirror the catalog need to know.
+/// All images that an installation pulls, for mirroring the catalog.
 fn related_images(deployed: &Deployed) -> Vec<Value> {
     let mut images = Vec::new();
     let pods = deployed

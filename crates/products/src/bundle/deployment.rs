@@ -1,4 +1,4 @@
-//! The manager's Deployment as the Operator Lifecycle Manager creates it.
+//! The manager's Deployment as created by the Operator Lifecycle Manager.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub(super) fn resolve_manager(
     value
 }
 
-/// The container named `manager`, or the first one if there's none of that name.
+/// The container named `manager`, or else the first one.
 pub(crate) fn find_container(deployment: &mut Value) -> Option<&mut Value> {
     let containers = deployment["spec"]["template"]["spec"]["containers"].as_array_mut()?;
     let named = containers
@@ -46,7 +46,7 @@ pub(crate) fn find_container(deployment: &mut Value) -> Option<&mut Value> {
 
 fn remove_certificate(pod: &mut Value, references: &References) {
     let secrets: Vec<&str> = references.secrets().collect();
-    // The lifecycle manager mounts a certificate of its own at the same path.
+    // The lifecycle manager mounts its own certificate at the same path.
     let is_certificate = |volume: &Value| {
         volume["secret"]["secretName"]
             .as_str()
@@ -64,7 +64,7 @@ fn remove_certificate(pod: &mut Value, references: &References) {
     }
 }
 
-/// Keeps the items for which `keep` returns true. A list that has none left is removed.
+/// Keeps the items accepted by `keep`, and removes a list that becomes empty.
 fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
     let Some(map) = object.as_object_mut() else { return };
     if let Some(Value::Array(items)) = map.get_mut(key) {
@@ -77,7 +77,7 @@ fn retain(object: &mut Value, key: &str, keep: impl FnMut(&Value) -> bool) {
 
 fn watch_targets(container: &mut Value) {
     retain(container, "env", |variable| variable["name"] != WATCH_NAMESPACE);
-    // If the annotation is empty, the manager watches all namespaces.
+    // With an empty annotation, the manager watches all namespaces.
     let targets = json!({ "fieldRef": { "fieldPath": "metadata.annotations['olm.targetNamespaces']" } });
     let variable = json!({ "name": WATCH_NAMESPACE, "valueFrom": targets });
     match container["env"].as_array_mut() {

@@ -1,4 +1,4 @@
-//! Descriptors of fields, which consoles turn into forms. We derive them from the schema and from
+//! Descriptors of fields, which consoles render as forms. Derived from the schema and from
 //! `#[csv(…)]` in the source.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,8 @@ use super::base::{filled, items};
 
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui";
 
-/// Describes the fields of `spec` or `status`. All direct fields get a descriptor, and nested ones
-/// if the base describes them or the source has a marker for them. The order is that of the source,
-/// then that of the paths.
+/// Describes the fields of `spec` or `status`. All direct fields get a descriptor; nested fields
+/// only if they are in the base or have a marker. Ordered as specified in the source, then by path.
 pub(super) fn describe_fields(
     schema: &Value,
     part: &str,
@@ -25,8 +24,8 @@ pub(super) fn describe_fields(
         .filter(|(name, _)| fits_descriptor_path(name))
         .map(|(name, field)| (name.as_str(), (u64::MAX, describe(name, field, part))))
         .collect();
-    // Skip paths that we don't know. The base is written by hand, and with `--manifests=false` the
-    // manifests may be older than the source.
+    // Skip unknown paths: the base is written by hand, and with `--manifests=false` the manifests
+    // may be older than the source.
     let known = |path: &&str| !find_field(root, path).is_null();
     let described = |path: &str| (u64::MAX, describe(path, find_field(root, path), part));
     for entry in items(base) {
@@ -58,7 +57,7 @@ pub(super) fn is_at_or_below(path: &str, field: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Finds the schema of a field by its path, e.g. `pods[0].name`.
+/// Finds a field's schema by path, e.g. `pods[0].name`.
 pub(super) fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(root, |schema, segment| {
         let name = segment.trim_end_matches("[0]");
@@ -94,7 +93,7 @@ pub(super) fn describe(path: &str, field: &Value, part: &str) -> Value {
     descriptor
 }
 
-/// Which controls a console should use for a field.
+/// Form controls that a console should use for a field.
 fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     let ui = |control: &str| vec![format!("{UI}:{control}")];
     let has = |key: &str| field["properties"].get(key).is_some();
@@ -119,8 +118,8 @@ fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     }
 }
 
-/// Splits a name into words, so that `containerPort` and `ContainerPort` become `Container Port`.
-/// Runs of capitals stay together.
+/// Splits a camel-case name into words: `containerPort` becomes `Container Port`. Runs of capitals
+/// stay together.
 pub(super) fn split_humps(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();

@@ -1,5 +1,5 @@
-//! Turns an owned CRD entry of a base into `#[csv(…)]` attributes. That's the inverse of generating
-//! the entries of a bundle.
+//! Converts an owned CRD entry of a base to `#[csv(…)]` attributes. The inverse of generating the
+//! entries of a bundle.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::base::{filled, is_empty, items};
 use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
 use rbuilder_project::project::names::{check_kind, check_version};
 
-/// What attributes can express of a descriptor.
+/// Descriptor keys that attributes can express.
 const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
 
 /// An owned CRD entry as attributes.
@@ -18,16 +18,16 @@ const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-desc
 pub struct EntryMarkers<'a> {
     /// The entry itself.
     pub entry: &'a Value,
-    /// The attributes from which the same entry would be generated.
+    /// Attributes that generate the same entry.
     pub markers: CsvMarkers,
-    /// Paths of fields that aren't in the CRD, starting with `spec` or `status`. Fields within a
-    /// field that is listed are not listed themselves.
+    /// Paths of fields that aren't in the CRD, starting with `spec` or `status`. Fields below a
+    /// listed one are left out.
     pub unknown: Vec<String>,
 }
 
 impl<'a> EntryMarkers<'a> {
-    /// Turns an entry into attributes. Returns `None` if `crd` has no such version, or is another
-    /// CRD.
+    /// Converts an entry to attributes. Returns `None` if `crd` is another CRD or lacks the
+    /// version.
     pub fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
         if entry["name"] != crd["metadata"]["name"] {
             return None;
@@ -52,8 +52,8 @@ impl<'a> EntryMarkers<'a> {
         })
     }
 
-    /// What has to stay in the base, because attributes can't express it, or because a field
-    /// belongs to no type (`unplaced`). `None` if nothing has to.
+    /// The part that must stay in the base, because attributes can't express it or a field belongs
+    /// to no type (`unplaced`). `None` if there is none.
     pub fn rest(&self, unplaced: &BTreeSet<(&'static str, String)>) -> Option<Value> {
         let mut rest = Map::new();
         let made = ["kind", "name", "version", "displayName", "description"];
@@ -78,7 +78,7 @@ impl<'a> EntryMarkers<'a> {
     }
 }
 
-/// Leaves out attributes that only repeat the default.
+/// Leaves out attributes that match the default.
 fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     CsvKind {
         display_name: other_text(&entry["displayName"], &split_humps(kind)),
@@ -91,8 +91,8 @@ fn kind_markers(entry: &Value, kind: &str, schema: &Value) -> CsvKind {
     }
 }
 
-/// The resources other than the kind itself, which is always included. `None` if an attribute can't
-/// express one of them.
+/// Resources other than the kind itself, which is always included. `None` if one can't be expressed
+/// as an attribute.
 fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
     let mut resources = Vec::new();
     for entry in items(list).filter(|entry| entry["kind"] != *own) {
@@ -115,7 +115,7 @@ fn resource_markers(list: &Value, own: &str) -> Option<Vec<CsvResource>> {
     Some(resources)
 }
 
-/// The attributes of fields by path. They only set an order if it's not simply that of the paths.
+/// Attributes of fields by path. An order is only set if it differs from the order of the paths.
 fn field_markers(
     list: &Value,
     schema: &Value,
@@ -142,8 +142,7 @@ fn field_markers(
     for (order, (path, field, entry)) in (1..).zip(listed) {
         let mut marker = field_marker(entry, &describe(path, field, part));
         marker.order = (!is_sorted).then_some(order);
-        // A nested field gets a descriptor only if it has an attribute, even if that is an empty
-        // one.
+        // A nested field only gets a descriptor if it has an attribute, even an empty one.
         let needs_marker = marker != Descriptor::default() || path.contains(['.', '[']);
         if needs_marker && is_marker(entry) {
             markers.push((path.to_owned(), marker));
@@ -152,7 +151,7 @@ fn field_markers(
     markers
 }
 
-/// What differs from the default descriptor of the field.
+/// Differences from the field's default descriptor.
 fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     let text = |key: &str| without[key].as_str().unwrap_or_default();
     let hints = &entry["x-descriptors"];
@@ -171,10 +170,10 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     }
 }
 
-/// The text, unless it's empty or says the same as `known`.
+/// The text, unless it is empty or equal to `known`.
 fn other_text(text: &Value, known: &str) -> Option<String> {
     let text = text.as_str()?;
-    // Descriptions are wrapped differently, so whitespace makes no difference.
+    // Descriptions are wrapped differently, so ignore whitespace.
     let is_same = text.split_whitespace().eq(known.split_whitespace());
     (!is_same && !text.trim().is_empty()).then(|| text.to_owned())
 }
@@ -221,7 +220,7 @@ mod tests {
         })
     }
 
-    /// Checks both the attributes of fields and what's left in the base.
+    /// Checks the attributes of fields and the rest of the base.
     #[track_caller]
     fn check(fields: Value, expected: &[(&str, &str)], rest: Value) {
         let entry =
@@ -244,7 +243,7 @@ mod tests {
             rest,
             "{entry}"
         );
-        // Generating from the attributes must give the original entry again.
+        // Round trip: the attributes must generate the original entry.
         let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let made = describe_fields(schema, "spec", &rest, spec);
         for field in items(&entry["specDescriptors"]) {

@@ -1,16 +1,16 @@
 //! Generates a bundle for the Operator Lifecycle Manager, and a catalog of this and earlier
 //! releases.
 //!
-//! The input is the manifests in `config/`, which we read as for a chart, with the names that
-//! kustomize would give them. From the ClusterServiceVersion, the lifecycle manager creates the
-//! Deployment, the service account, the permissions and the webhooks. Everything else is a file of
-//! its own.
+//! The input is the manifests in `config/`, read as for a chart, with the names that kustomize
+//! would give them. The lifecycle manager creates the Deployment, the service account, the
+//! permissions and the webhooks from the ClusterServiceVersion; everything else is in separate
+//! files.
 //!
-//! We generate the catalog last, and from the merged ClusterServiceVersion, so that descriptions
-//! which users wrote are in both. Users usually edit the catalog as well, so a release is added to
-//! the existing file (`catalog/release.rs`). We don't write a catalog that the lifecycle manager
-//! would reject: see `catalog/shape.rs` for the types of fields, `catalog/check.rs` for rules
-//! across documents, and `catalog/channel.rs` for the upgrade graph.
+//! The catalog is generated last, from the merged ClusterServiceVersion, so that both contain the
+//! user's descriptions. Users usually edit the catalog as well, so a release is added to the
+//! existing file (`catalog/release.rs`). Catalogs that the lifecycle manager would reject are never
+//! written: see `catalog/shape.rs` for the types of fields, `catalog/check.rs` for rules across
+//! documents, and `catalog/channel.rs` for the upgrade graph.
 
 mod base;
 mod catalog;
@@ -42,45 +42,46 @@ use crate::chart::size::check_bundle;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 
-/// The directory of the bundle.
+/// Directory of the bundle.
 pub const FOLDER: &str = "bundle";
-/// The annotation with the range of versions that an upgrade may skip.
+/// Annotation with the range of versions that an upgrade may skip.
 const SKIP_RANGE: &str = "olm.skipRange";
-/// Annotations with the tool that made a ClusterServiceVersion and the project layout.
+/// Annotation with the tool that created a ClusterServiceVersion. `LAYOUT` is the one with the
+/// project layout.
 const BUILDER: &str = "operators.operatorframework.io/builder";
 const LAYOUT: &str = "operators.operatorframework.io/project_layout";
 const ICON: &str = include_str!("icon.svg");
 
-/// What PROJECT, Cargo.toml and flags say about a bundle.
+/// Settings of a bundle from PROJECT, Cargo.toml and flags.
 #[derive(Clone, Debug)]
 pub struct BundleOptions {
-    /// The name of the project, and of the package.
+    /// Name of the project and the package.
     pub name: String,
-    /// Who provides the operator.
+    /// Provider of the operator.
     pub provider: String,
-    /// The version of the operator, which must be a semantic version.
+    /// Version of the operator, which must be a semantic version.
     pub version: String,
     /// Image of the manager. Defaults to the image in the manifests.
     pub image: Option<String>,
-    /// Image of the bundle, which the catalog refers to.
+    /// Image of the bundle, referenced by the catalog.
     pub bundle_image: String,
-    /// The channels that get the release. There's at least one.
+    /// Channels that get the release. Never empty.
     pub channels: Vec<String>,
-    /// The channel for users who don't choose one.
+    /// Channel for users who don't choose one.
     pub default_channel: String,
-    /// The version that this release replaces, if the user says so.
+    /// Version that this release replaces, if requested explicitly.
     pub replaces: Option<String>,
-    /// The name of the version that this release replaces in its first channel.
+    /// Name of the version that this release replaces in its first channel.
     pub replaced: Option<String>,
-    /// Versions that users skip when they upgrade to this release.
+    /// Versions that an upgrade to this release skips.
     pub skips: Vec<String>,
-    /// A range of such versions.
+    /// Range of versions that an upgrade to this release skips.
     pub skip_range: Option<String>,
     /// Path of an SVG icon in the project.
     pub icon: Option<String>,
-    /// Whether the manager watches only its own namespace.
+    /// Whether the manager only watches its own namespace.
     pub is_namespaced: bool,
-    /// Whether the manager is built with rbuilder, so that it has our environment variables.
+    /// Whether the manager is built with rbuilder, and so supports our environment variables.
     pub is_ours: bool,
 }
 
@@ -93,7 +94,7 @@ impl BundleOptions {
         self.skips.iter().map(|version| self.csv_name(version)).collect()
     }
 
-    /// The path of the ClusterServiceVersion.
+    /// Path of the ClusterServiceVersion.
     pub fn csv_path(&self) -> String {
         format!("{FOLDER}/manifests/{}.clusterserviceversion.yaml", self.name)
     }
@@ -102,16 +103,16 @@ impl BundleOptions {
 /// A bundle and its ClusterServiceVersion.
 #[derive(Debug, Default)]
 pub struct Bundle {
-    /// What's in each file, by path in the project.
+    /// File contents by path in the project.
     pub files: BTreeMap<String, String>,
     /// The ClusterServiceVersion.
     pub csv: Value,
-    /// Warnings about objects that `config/` deploys but the bundle can't have, as message and
+    /// Warnings about objects that `config/` deploys but a bundle can't contain, as message and
     /// help.
     pub warnings: Vec<(String, String)>,
 }
 
-/// What users wrote about the operator and its kinds.
+/// The user's descriptions of the operator and its kinds.
 #[derive(Debug)]
 pub struct Descriptions<'a> {
     /// The base in `config/manifests/bases`.
@@ -120,20 +121,20 @@ pub struct Descriptions<'a> {
     pub markers: &'a [CsvMarkers],
 }
 
-/// What is deployed, with the names that kustomize gives.
+/// Deployed objects, with the names given by kustomize.
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
     namespace: String,
-    /// Other namespaces that have roles and bindings.
+    /// Other namespaces with roles and bindings.
     kept_namespaces: BTreeSet<String>,
     samples: Vec<Value>,
 }
 
-/// Generates the bundle of a project as it will be after `plan`.
+/// Generates a project's bundle with the changes in `plan`.
 ///
 /// # Errors
-/// Fails if `config/` can't be read, or if there is no manager or no CRD in it.
+/// Fails if `config/` can't be read, or if it contains no manager or no CRD.
 pub fn make_bundle(
     plan: &Plan,
     tree: &Tree,
@@ -192,8 +193,7 @@ pub fn make_bundle(
     for (path, value) in metadata_files(options) {
         bundle.files.insert(path, yaml::to_string(&value));
     }
-    // Check this before adding the Dockerfile, which isn't part of what the lifecycle manager
-    // unpacks.
+    // Check before adding the Dockerfile, which the lifecycle manager doesn't unpack.
     bundle.warnings.extend(check_bundle(&bundle.files));
     bundle
         .files
@@ -206,9 +206,9 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
     let references = References::new(&options.name, config, manager).plain(&options.name);
     let holds = |condition: &Condition| {
         let is_on = match condition.value {
-            // The lifecycle manager mounts certificates as files just like cert-manager does. But
-            // it doesn't create objects of cert-manager, so the manager has to issue its own
-            // certificate for metrics.
+            // The lifecycle manager mounts certificates as files, like cert-manager does. But it
+            // doesn't create cert-manager objects, so the manager has to issue its own certificate
+            // for metrics.
             CERTIFICATES => true,
             METRICS_CERTIFICATE => false,
             value => config.enabled.contains(value),
@@ -245,7 +245,7 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
     })
 }
 
-/// Kinds that are part of the ClusterServiceVersion.
+/// Kinds covered by the ClusterServiceVersion.
 const IN_CSV: &[&str] = &[
     "Namespace",
     "Deployment",
@@ -279,9 +279,8 @@ impl Deployed {
         std::iter::once(&self.manager).chain(others)
     }
 
-    /// Whether the ClusterServiceVersion covers an object. It also does so for what the lifecycle
-    /// manager derives from it, i.e. service accounts, the bindings of their roles, and the
-    /// Services of webhooks.
+    /// Whether the ClusterServiceVersion covers an object. This includes objects derived by the
+    /// lifecycle manager: service accounts, their role bindings, and the Services of webhooks.
     fn is_in_csv(&self, object: &Value) -> bool {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = &object["metadata"]["name"];
@@ -327,7 +326,7 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
     }
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        // The lifecycle manager creates everything in the namespace that the user chooses.
+        // The lifecycle manager creates everything in the namespace chosen by the user.
         metadata.remove("namespace");
     }
     let api_version = object["apiVersion"]
@@ -349,7 +348,7 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
     bundle.files.insert(path, yaml::to_string(&object));
 }
 
-/// These labels are both in the metadata of a bundle and on its image.
+/// Labels of the bundle's metadata and image.
 fn labels(options: &BundleOptions) -> Vec<(&'static str, String)> {
     vec![
         (
@@ -401,7 +400,7 @@ fn dockerfile(options: &BundleOptions) -> String {
     )
 }
 
-/// The image for scorecard tests.
+/// Image for scorecard tests.
 const SCORECARD: &str = "quay.io/operator-framework/scorecard-test:v1.41.1";
 
 fn metadata_files(options: &BundleOptions) -> Vec<(String, Value)> {

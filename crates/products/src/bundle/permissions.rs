@@ -1,10 +1,10 @@
 //! Permissions in a ClusterServiceVersion, i.e. the rules that bindings grant to each of the
 //! project's service accounts.
 //!
-//! The lifecycle manager creates service accounts, roles and bindings in whichever namespace the
-//! user chooses, while a binding in the manifests would stay with the namespace in config/default.
-//! A ClusterServiceVersion has rules rather than references, so it can't use roles from outside of
-//! `config/`.
+//! The lifecycle manager creates service accounts, roles and bindings in the namespace chosen by
+//! the user, whereas a binding in the manifests would stay in the namespace of config/default. A
+//! ClusterServiceVersion contains rules rather than references, so roles from outside of `config/`
+//! can't be used.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Deployed;
 use super::base::items;
 
-/// Built-in roles whose rules are the same in every version of Kubernetes.
+/// Built-in roles whose rules are the same in all versions of Kubernetes.
 fn builtin_rules(name: &str) -> Option<Value> {
     Some(match name {
         "system:auth-delegator" => json!([
@@ -28,8 +28,8 @@ fn builtin_rules(name: &str) -> Option<Value> {
     })
 }
 
-/// The rules that each service account gets from bindings, either in the whole cluster or in the
-/// manager's namespace. The manager's account comes first.
+/// Rules granted to each service account by bindings, either cluster-wide or in the manager's
+/// namespace. The manager's account comes first.
 pub(super) fn list_permissions(
     deployed: &Deployed,
     is_cluster_wide: bool,
@@ -50,8 +50,8 @@ pub(super) fn list_permissions(
             continue;
         }
         let rules = bound_rules(deployed, binding, warnings);
-        // The lifecycle manager can't create roles in other namespaces, so their rules have to
-        // apply to the whole cluster.
+        // The lifecycle manager can't create roles in other namespaces, so their rules must be
+        // cluster-wide.
         if let Some(namespace) = deployed.kept_namespace(binding).filter(|_| !rules.is_empty()) {
             let name = binding["roleRef"]["name"].as_str().unwrap_or_default();
             warnings.push((
@@ -137,7 +137,7 @@ impl Deployed {
             && (role["kind"] == "ClusterRole" || self.kept_namespace(role) == self.kept_namespace(binding))
     }
 
-    /// The namespace of a role or binding, unless it's the manager's.
+    /// Namespace of a role or binding, or `None` for the manager's namespace.
     pub(super) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let namespace = object["metadata"]["namespace"].as_str()?;
         self.kept_namespaces.contains(namespace).then_some(namespace)
@@ -170,8 +170,7 @@ impl Deployed {
         subjects.peek().is_some() && subjects.all(|subject| self.is_own_account(subject))
     }
 
-    /// Whether a service account has any permissions, because only then does the lifecycle manager
-    /// create it.
+    /// Whether a service account has any permissions. The lifecycle manager only creates it if so.
     pub(super) fn has_permissions(&self, account: &Value) -> bool {
         let mut subjects = self
             .objects

@@ -1,9 +1,9 @@
-//! Versions and version ranges the way the Operator Lifecycle Manager parses them.
+//! Versions and version ranges as parsed by the Operator Lifecycle Manager.
 
 use semver::Version;
 
-/// Whether `text` is a semantic version that may be part of an object's name, which means no `+`
-/// and no capitals.
+/// Whether `text` is a semantic version that can be part of an object name, i.e. without `+` and
+/// capitals.
 pub fn is_version(text: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase();
     Version::parse(text).is_ok_and(|version| version.build.is_empty()) && !text.bytes().any(is_upper)
@@ -12,8 +12,8 @@ pub fn is_version(text: &str) -> bool {
 /// Whether the Operator Lifecycle Manager accepts `text` as a range.
 ///
 /// A range consists of comparisons with versions or wildcards, all of which must hold, and of
-/// alternatives after `||`. This is the syntax of the Go package `blang/semver`, version 4. Cargo's
-/// ranges differ, e.g. they have commas.
+/// alternatives separated by `||`. This is the syntax of the Go package `blang/semver`, version 4.
+/// Cargo's syntax differs, e.g. it has commas.
 pub fn is_version_range(text: &str) -> bool {
     text.split("||").all(|alternative| {
         let mut rest = alternative.trim();

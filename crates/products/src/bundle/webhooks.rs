@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Deployed;
 use rbuilder_project::labels::{NAME_LABEL, NAMESPACE_LABEL};
 
-/// Fields that we copy as they are.
+/// Fields that are copied as is.
 const SAME: &[&str] = &[
     "admissionReviewVersions",
     "failurePolicy",
@@ -17,7 +17,7 @@ const SAME: &[&str] = &[
     "sideEffects",
     "timeoutSeconds",
 ];
-/// Fields for which a ClusterServiceVersion has no counterpart.
+/// Fields without a counterpart in a ClusterServiceVersion.
 const LOST: &[&str] = &["namespaceSelector", "matchConditions"];
 
 pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, String)>) -> Vec<Value> {
@@ -57,7 +57,7 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
 }
 
 fn is_lost(webhook: &Value, field: &str) -> bool {
-    // The lifecycle manager adds the restriction to the watched namespaces itself.
+    // The lifecycle manager itself restricts webhooks to the watched namespaces.
     let is_restriction = |condition: &Value| {
         let expression = condition["expression"].as_str().unwrap_or_default();
         condition["name"] == MANAGER_NAMESPACE && !expression.starts_with('!')
@@ -80,10 +80,10 @@ fn excludes_own_namespace(webhook: &Value) -> bool {
     })
 }
 
-/// An object selector that leaves out the manager's own pod. It stands in for a namespace selector,
-/// which the lifecycle manager doesn't have.
+/// Object selector that excludes the manager's own pod. Stands in for a namespace selector, which
+/// the lifecycle manager lacks.
 fn exclude_manager(manager: &Value) -> Value {
-    // A webhook that is called for the pod that serves it would keep that pod from starting.
+    // A webhook that is called for the pod that serves it would keep this pod from starting.
     let labels = &manager["spec"]["template"]["metadata"]["labels"];
     json!({
         "matchExpressions": [
@@ -104,7 +104,7 @@ fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {
     definition
 }
 
-/// The fields that follow from the Service of a webhook.
+/// Fields that follow from the Service of a webhook.
 fn define(deployed: &Deployed, service: &Value) -> Value {
     let is_it =
         |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service["name"];

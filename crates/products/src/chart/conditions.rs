@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::config::Condition;
 use super::references::References;
 
-/// An expression that's true if all conditions hold, or `None` if there are none.
+/// Expression that is true if all conditions hold, or `None` without conditions.
 pub(super) fn condition(references: &References, conditions: &[Condition]) -> Option<String> {
     let mut all = conditions.to_vec();
-    // Test a feature before those nested in it.
+    // Test a feature before features nested in it.
     all.sort_by_key(|condition| {
         (
             condition.value.matches('.').count(),
@@ -38,13 +38,13 @@ pub(super) fn condition(references: &References, conditions: &[Condition]) -> Op
     }
 }
 
-/// Whether one of the lists holds completely, whatever the values are.
+/// Whether at least one of the lists always holds, whatever the values are.
 pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
     let values = alternatives
         .iter()
         .flat_map(|all| all.iter().map(|condition| condition.value));
     let values: Vec<&str> = values.collect::<BTreeSet<_>>().into_iter().collect();
-    // Try all combinations. That's cheap, because there are only a few features.
+    // Try all combinations, which is cheap for a handful of features.
     (0..1_u32 << values.len().min(16)).all(|chosen| {
         let holds = |condition: &Condition| {
             let at = values.iter().position(|value| *value == condition.value);

@@ -1,12 +1,12 @@
 //! Reads the manifests in `config/` for a chart.
 //!
-//! We support no more of kustomize than scaffolds use, i.e. resources, components and strategic
-//! merge patches, and warn about any other field. We read the component of a feature even if
-//! `config/default` doesn't list it, because in the chart it's a value that turns the feature on
-//! and off.
+//! Only the parts of kustomize that scaffolds use are supported: resources, components and
+//! strategic merge patches. Any other field gives a warning. The component of a feature is read
+//! even if `config/default` doesn't list it, because in the chart a value turns the feature on and
+//! off.
 //!
 //! The transformers in `config/rbac/namespaces` restore the namespaces of some objects. Charts and
-//! bundles keep these objects where they are (`kept_namespaces`).
+//! bundles keep these objects in their namespaces (`kept_namespaces`).
 
 use std::collections::BTreeSet;
 
@@ -20,16 +20,16 @@ use rbuilder_project::tree::Tree;
 use rbuilder_yaml::describe_failure;
 
 const ROOT: &str = "config/default";
-/// Kustomizations may be nested this deep.
+/// Maximum nesting of kustomizations.
 const DEEPEST: usize = 16;
 
-/// A feature that a value of the chart turns on and off.
+/// A feature that is toggled by a value of the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
     pub(crate) folder: &'static str,
     /// The value that turns it on.
     pub(crate) value: &'static str,
-    /// Its objects and patches apply if all of these hold.
+    /// Conditions for its objects and patches, all of which must hold.
     conditions: &'static [Condition],
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Feature {
 pub(crate) struct Condition {
     /// E.g. `metrics.enabled`.
     pub(crate) value: &'static str,
-    /// What the value must be.
+    /// Required state of the value.
     pub(crate) is_true: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) const fn on(value: &'static str) -> Condition {
 }
 
 impl Condition {
-    /// Holds exactly if this one doesn't.
+    /// The opposite condition.
     pub(crate) fn inverse(self) -> Condition {
         Condition {
             is_true: !self.is_true,
@@ -57,17 +57,17 @@ impl Condition {
 
 pub(super) const METRICS: &str = "metrics.enabled";
 pub(super) const MONITOR: &str = "metrics.serviceMonitor.enabled";
-/// Alerts are in the same component as the ServiceMonitor, but have a value of their own.
+/// Alerts are in the same component as the ServiceMonitor, but have their own value.
 pub(super) const RULES: &str = "metrics.prometheusRule.enabled";
 pub(crate) const METRICS_CERTIFICATE: &str = "metrics.certManager.enabled";
 const POLICIES: &str = "networkPolicy.enabled";
 pub(crate) const WEBHOOKS: &str = "webhooks.enabled";
 pub(crate) const CERTIFICATES: &str = "webhooks.certManager.enabled";
 pub(crate) const SHARDING: &str = "sharding.enabled";
-/// Turns on the chart's own budget, which replaces those in the manifests.
+/// Turns on the chart's own PodDisruptionBudget, which replaces those in the manifests.
 pub(super) const BUDGET: &str = "podDisruptionBudget.enabled";
 
-/// The features, in the order in which their patches apply.
+/// Features in the order in which their patches apply.
 pub(crate) const FEATURES: &[Feature] = &[
     Feature {
         folder: "config/metrics",
@@ -116,14 +116,14 @@ pub(crate) const FEATURES: &[Feature] = &[
 
 /// The component that keeps the manager from serving webhooks.
 const DISABLED: &str = "config/webhook/disabled";
-/// These tell kustomize where names are referred to. Our templates know that already.
+/// Tell kustomize where names are referenced. Our templates already take care of that.
 const NAMES: [&str; 2] = ["config/webhook/names", "config/metrics-certificate/names"];
-/// The transformers here keep roles and bindings in their namespaces.
+/// Transformers in this directory keep roles and bindings in their namespaces.
 const KEPT_FOLDER: &str = "config/rbac/namespaces";
-/// The file with these transformers.
+/// File with these transformers.
 pub const KEPT: &str = "config/rbac/namespaces/transformers.yaml";
 
-/// The namespaces in which the transformers keep roles and bindings. Empty if we can't parse them.
+/// Namespaces in which the transformers keep roles and bindings. Empty if they can't be parsed.
 pub fn read_kept_namespaces(transformers: &str) -> BTreeSet<String> {
     let documents = rbuilder_yaml::parse_documents(transformers).unwrap_or_default();
     let namespaces = documents
@@ -138,7 +138,7 @@ pub(crate) struct Object {
     pub(crate) path: String,
     /// The object with all unconditional patches applied.
     pub(crate) value: Value,
-    /// It's only rendered if all of these hold.
+    /// Conditions for rendering the object, all of which must hold.
     pub(crate) conditions: Vec<Condition>,
     /// Patches with their conditions.
     pub(crate) patches: Vec<(Vec<Condition>, Value)>,
@@ -154,7 +154,7 @@ impl Object {
     }
 }
 
-/// What's in `config/`, i.e. objects to deploy and optional features.
+/// Content of `config/`: objects to deploy, and optional features.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     pub(crate) objects: Vec<Object>,
@@ -162,11 +162,11 @@ pub(crate) struct Config {
     /// Other namespaces, whose roles and bindings kustomize doesn't move.
     pub(crate) kept_namespaces: BTreeSet<String>,
     pub(crate) features: Vec<Feature>,
-    /// The values of the features that are on by default.
+    /// Values of the features that are enabled by default.
     pub(crate) enabled: BTreeSet<&'static str>,
-    /// Whether the sharding component turns off the argument for leader election.
+    /// Whether the sharding component turns off the leader election argument.
     pub(crate) turns_off_leader: bool,
-    /// Warnings about what the chart doesn't support of kustomize, as message and help.
+    /// Warnings about unsupported kustomize fields, as message and help.
     pub(crate) warnings: Vec<(String, String)>,
 }
 
@@ -200,13 +200,13 @@ impl Config {
         for folder in others {
             reader.add(&folder, &[], 1)?;
         }
-        // As in kustomize, these patches also apply to the objects of components.
+        // As in kustomize, these patches also apply to objects of components.
         reader.add_patches(ROOT, &root, &[])?;
         reader.config.objects.retain(|object| !object.value.is_null());
         Ok(reader.config)
     }
 
-    /// Reads what the kustomization in `config/samples` lists, which is nothing if there is none.
+    /// Reads the samples listed in the kustomization in `config/samples`. Empty if there is none.
     pub(crate) fn read_samples(plan: &Plan, tree: &Tree) -> Result<Vec<Value>> {
         const SAMPLES: &str = "config/samples";
         let mut reader = Reader {
@@ -225,8 +225,8 @@ impl Config {
             .collect())
     }
 
-    /// The namespace in which kustomize keeps a role or binding. `None` for the manager's
-    /// namespace, and for other kinds.
+    /// The namespace in which kustomize keeps a role or binding. `None` for the manager's namespace
+    /// and for other kinds.
     pub(crate) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let is_role = ["Role", "RoleBinding"].iter().any(|kind| object["kind"] == *kind);
         let namespace = object["metadata"]["namespace"].as_str()?;
@@ -293,7 +293,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a file. A path without extension is a directory.
+    /// Reads a file. A path without an extension is a directory.
     fn read_file(&self, path: &str) -> Result<Option<String>> {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name.contains('.') {
@@ -314,8 +314,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds the objects in a kustomization, but doesn't apply its patches yet, because the caller
-    /// may have more objects to add first.
+    /// Adds the objects in a kustomization. Patches are left to the caller, which may have more
+    /// objects to add first.
     fn add_resources(
         &mut self,
         folder: &str,
@@ -324,7 +324,7 @@ impl Reader<'_> {
         depth: usize,
     ) -> Result<()> {
         self.warn_unknown(folder, map, conditions);
-        // The components of the root are features, which `read` adds in an order of its own.
+        // Components of the root are features, which `read` adds in its own order.
         let components = if folder == ROOT { None } else { Some("components") };
         for key in ["resources"].into_iter().chain(components) {
             for entry in self.resolve_entries(folder, map, key) {
@@ -360,7 +360,7 @@ impl Reader<'_> {
         paths
     }
 
-    /// Applies a patch, or keeps it with its conditions for later.
+    /// Applies a patch, or records it if it is conditional.
     fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
         let inline = format!("{folder}/kustomization.yaml");
         let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
@@ -391,13 +391,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Applies a patch to the objects that it selects. Returns false if there are none although
-    /// there should be.
+    /// Applies a patch to the selected objects. Returns false if there should be some but aren't.
     fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
         let objects = self.config.objects.iter_mut();
         let selected = objects.filter(|object| target.selects(&object.value));
         let count = selected.map(|object| apply(object, patch, conditions)).count();
-        // A patch with a selector, e.g. one for mutating webhooks, needn't match anything.
+        // A patch with a selector, e.g. for mutating webhooks, may match nothing.
         count > 0 || target.is_selector
     }
 
@@ -441,18 +440,17 @@ impl Reader<'_> {
     }
 }
 
-/// Which objects a patch applies to.
+/// Selects the objects that a patch applies to.
 struct Target {
     kind: Option<String>,
     name: Option<String>,
     label: Option<(String, String)>,
-    /// Whether an entry of the kustomization selects the objects. Otherwise the patch itself names
-    /// one.
+    /// Whether the kustomization entry has a selector. Otherwise the patch itself names an object.
     is_selector: bool,
 }
 
 impl Target {
-    /// `None` if the patch has a selector that we don't support.
+    /// Returns `None` for an unsupported selector.
     fn of(entry: &Value, patch: &Value) -> Option<Target> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let Some(target) = entry["target"].as_object() else {
@@ -498,8 +496,8 @@ impl Target {
     }
 }
 
-/// If a JSON patch operation sets the TLS settings of an endpoint in a ServiceMonitor, returns the
-/// index of the endpoint, and the settings.
+/// If a JSON patch operation sets the TLS settings of a ServiceMonitor endpoint, returns the
+/// endpoint's index and the settings.
 pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
     let path = operation["path"].as_str()?.strip_prefix("/spec/endpoints/")?;
     let endpoint = path.strip_suffix("/tlsConfig")?.parse().ok()?;
@@ -507,7 +505,7 @@ pub(crate) fn read_tls_operation(operation: &Value) -> Option<(usize, &Value)> {
     is_set.then(|| (endpoint, &operation["value"]))
 }
 
-/// Whether a JSON patch only sets TLS settings, because we support nothing else.
+/// Whether a JSON patch only sets TLS settings, which is all we support.
 fn is_tls_patch(patch: &Value) -> bool {
     let operations = patch.as_array();
     operations.is_some_and(|all| {
@@ -516,7 +514,7 @@ fn is_tls_patch(patch: &Value) -> bool {
     })
 }
 
-/// Applies a patch to an object. If there are conditions, it's only recorded there.
+/// Applies a patch to an object, or records it there if it is conditional.
 fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
     if let (Some(operations), []) = (patch.as_array(), conditions) {
         apply_tls_operations(&mut object.value, operations);
@@ -528,8 +526,7 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
             object.value = Value::Null;
         } else {
             let mut patch = patch.clone();
-            // An explicit target takes precedence over the identity in the patch, so the two may
-            // differ.
+            // With an explicit target, the identity in the patch may differ.
             for key in ["apiVersion", "kind"] {
                 patch[key] = object.value[key].clone();
             }
@@ -539,8 +536,8 @@ fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
         return;
     }
     if is_removal {
-        // Only invert the last condition, because the conditions of a component start with those of
-        // the component that it extends.
+        // Only invert the last condition: a component's conditions start with those of the
+        // component that it extends.
         let last = conditions.last().map(|condition| condition.inverse());
         object.conditions.extend(last);
         return;

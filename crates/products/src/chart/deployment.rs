@@ -1,5 +1,5 @@
-//! Renders the manager's Deployment. What users are likely to change becomes a value, and the
-//! manifest has the default of it.
+//! Renders the manager's Deployment. Fields that users are likely to change become values, with
+//! their defaults from the manifest.
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
@@ -16,17 +16,17 @@ use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
 use rbuilder_project::labels::NAME_LABEL;
 
-/// What scaffolds call the container of the manager.
+/// Name of the manager's container in scaffolds.
 const CONTAINER: &str = "manager";
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
-/// The environment variable with the Secret for the certificate that the manager issues itself.
+/// Environment variable with the name of the Secret for the manager's self-issued certificate.
 const CERTIFICATE_SECRET: &str = "WEBHOOK_CERT_SECRET";
 const METRICS_ADDRESS: &str = "METRICS_BIND_ADDRESS";
-/// We put template text under this key in the value of an environment variable.
+/// Key for template text in place of an environment variable's value.
 const TEMPLATE: &str = "template";
 
-/// Finds the manager's Deployment. It's an error if there is none, or if there are several and none
-/// of them is recognizably the manager's.
+/// Finds the manager's Deployment. Fails if there is none, or if there are several and none is
+/// recognizable as the manager's.
 pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
     let all: Vec<&Object> = config
         .objects
@@ -53,19 +53,19 @@ fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
     containers.into_iter().flatten()
 }
 
-/// The Deployment on its way to becoming a template.
+/// The Deployment while it is turned into a template.
 pub(super) struct Manager<'a> {
     references: &'a References,
     pub(super) settings: Vec<Setting>,
     /// Warnings about patches that the template ignores, as message and help.
     pub(super) warnings: Vec<(String, String)>,
-    /// Whether the manager is built with rbuilder, so that we know its environment variables.
+    /// Whether the manager is built with rbuilder and has our environment variables.
     is_ours: bool,
     is_namespaced: bool,
     has_webhooks: bool,
-    /// The ports that are values of the chart.
+    /// Ports that are values of the chart.
     ports: Ports,
-    /// What the sharding component sets, if the project has it.
+    /// Settings of the sharding component, if the project has it.
     sharding: Option<Sharding>,
 }
 
@@ -97,14 +97,14 @@ impl<'a> Manager<'a> {
         self.settings.push(Setting::new(path, default, schema, about));
     }
 
-    /// Renders the `spec` of the Deployment. Fails if it has no container.
+    /// Renders the `spec` of the Deployment. Fails if there is no container.
     pub(super) fn spec(&mut self, object: &Object) -> Result<Part> {
         let mut spec = object.value["spec"].as_object().cloned().unwrap_or_default();
         let Some(container) = manager_container(&spec) else {
             bail!("the Deployment in {} has no container", object.path);
         };
         let lists = Lists::of(object, &container, &mut self.warnings);
-        // values.yaml lists the settings in the order in which we add them here.
+        // The order here determines the order in values.yaml.
         self.image(&container);
         let replicas = spec.remove("replicas").unwrap_or(json!(1));
         self.add(
@@ -152,7 +152,7 @@ impl<'a> Manager<'a> {
         Ok(Part::Field("spec".into(), Node::Map(parts)))
     }
 
-    /// Makes a field a value of the chart, unless it refers to an object of the chart.
+    /// Turns a field into a value of the chart, unless it refers to an object of the chart.
     #[allow(clippy::too_many_arguments)] // a row of a table
     fn take(
         &mut self,
@@ -167,8 +167,8 @@ impl<'a> Manager<'a> {
         let value = map.remove(key);
         if let Some(value) = &value {
             let node = self.references.replace_field("Deployment", key, value);
-            // Values can't contain template expressions, so a field that refers to other objects
-            // stays in the template.
+            // Values can't contain template expressions, so fields that refer to other objects stay
+            // in the template.
             if !matches!(node, Node::Value(_)) {
                 parts.push(Part::Field(key.into(), node));
                 return;
@@ -190,7 +190,7 @@ impl<'a> Manager<'a> {
         });
     }
 
-    /// The fields that don't become values.
+    /// Fields that don't become values.
     fn rest(&self, kind: &str, map: &Map<String, Value>) -> Vec<Part> {
         let field = |(key, value): (&String, &Value)| {
             Part::Field(key.clone(), self.references.replace_field(kind, key, value))
@@ -201,7 +201,7 @@ impl<'a> Manager<'a> {
     fn image(&mut self, container: &Map<String, Value>) {
         let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
-        // A colon before a slash belongs to the port of a registry, so what follows is no tag.
+        // A colon before a slash separates a registry's port, not a tag.
         let (repository, tag) = match name.rsplit_once(':') {
             Some((repository, tag)) if !tag.contains('/') => (repository, tag),
             _ => (name, ""),
@@ -267,7 +267,7 @@ impl<'a> Manager<'a> {
         let empty = Map::new();
         let own = metadata["labels"].as_object().unwrap_or(&empty);
         let mut labels = vec![Part::Lines(self.references.include("selectorLabels"))];
-        // `selectorLabels` stands for the name, and it isn't kustomize that manages these pods.
+        // The name is part of `selectorLabels`, and these pods aren't managed by kustomize.
         let is_other = |key: &str| ![NAME_LABEL, MANAGED_BY].contains(&key);
         labels.splice(
             0..0,
@@ -293,7 +293,7 @@ impl<'a> Manager<'a> {
         }
         let grace = pod.remove("terminationGracePeriodSeconds").unwrap_or(Value::Null);
         self.add("terminationGracePeriodSeconds", grace, values::optional_count(), "Termination grace period in seconds; the Kubernetes default if null. The manager waits up to 30 seconds for running reconciles.");
-        // We can't use `with`, because it skips 0, which is a valid period.
+        // `with` would skip 0, which is a valid period.
         let grace = self.references.value("terminationGracePeriodSeconds");
         parts.push(Part::Block(
             format!("if not (kindIs \"invalid\" {grace})"),
@@ -320,7 +320,7 @@ impl<'a> Manager<'a> {
             "Additional containers of the pods.",
         );
         containers.push(Part::items_of_values(&self.references.value("extraContainers")));
-        // `lists` has the volumes, including those from patches.
+        // `lists` has the volumes, including patched ones.
         pod.remove("volumes");
         parts.extend(self.rest("Deployment", &pod));
         parts.insert(0, Part::Field("containers".into(), Node::List(containers)));
@@ -383,8 +383,7 @@ impl<'a> Manager<'a> {
         Node::Map(parts)
     }
 
-    /// Adds the arguments. If the port of the health probes is a value, its argument is not among
-    /// them.
+    /// Adds the arguments. Excludes the health probe port's argument if that port is a value.
     fn arguments(&mut self, arguments: Option<Value>, parts: &mut Vec<Part>) {
         let mut arguments = arguments;
         let health = default_port(&self.ports, HEALTH_PORT);
@@ -406,7 +405,7 @@ impl<'a> Manager<'a> {
         let both = ["args", "extraArgs"].map(|path| self.references.value(path));
         let [arguments, extra] = &both;
         let given = format!("concat ({arguments} | default list) ({extra} | default list)");
-        // Add the flag with the port of the probes, unless the user passes it among the arguments.
+        // Add the flag with the probe port, unless it is among the user's arguments.
         let all = match health {
             Some(_) => {
                 let port = self.references.value(HEALTH_PORT);
@@ -427,7 +426,7 @@ impl<'a> Manager<'a> {
         ));
     }
 
-    /// The environment variables: first those that depend on a feature, then those from the values.
+    /// Environment variables: those that depend on a feature, then those from the values.
     fn variables(&mut self, lists: &Lists) -> Option<Part> {
         let is_value = |(conditions, variable): &&Entry| {
             let node = self
@@ -467,8 +466,8 @@ impl<'a> Manager<'a> {
         self.is_ours && variable["name"] == WATCH_NAMESPACE
     }
 
-    /// The environment variable with the Secret for the manager's certificate. Like all names in a
-    /// chart, that of the Secret contains the release name.
+    /// Environment variable with the Secret for the manager's certificate. Like all names in a
+    /// chart, the Secret's name contains the release name.
     fn certificate_secret(&self, others: &[Entry]) -> Option<Entry> {
         let secret = self.references.webhook_secret()?;
         let is_set = others
@@ -550,7 +549,7 @@ impl<'a> Manager<'a> {
             match parts.iter_mut().find(is_same) {
                 Some(Part::Block(_, items)) => items.push(item),
                 _ => {
-                    // The arguments of `or` need parentheses unless they are a single word.
+                    // Arguments of `or` need parentheses, unless they are a single word.
                     reasons.push(if reason.contains(' ') {
                         format!("({reason})")
                     } else {
@@ -645,14 +644,14 @@ fn is_same_name(container: &Value, manager: &Node) -> bool {
     parts.first() == Some(&name)
 }
 
-/// The container named `manager`, or the first one if there's none of that name.
+/// The container named `manager`, or else the first one.
 fn manager_container(spec: &Map<String, Value>) -> Option<Map<String, Value>> {
     let containers = spec.get("template")?["spec"]["containers"].as_array()?;
     let named = containers.iter().find(|container| container["name"] == CONTAINER);
     named.or(containers.first())?.as_object().cloned()
 }
 
-/// A template action that makes rendering fail.
+/// Template action that makes rendering fail.
 pub(super) fn fail(message: &str) -> String {
     format!("fail {}", quote(message))
 }

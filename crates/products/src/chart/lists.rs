@@ -1,11 +1,11 @@
-//! The lists in the manager's Deployment that the components in `config/` patch.
+//! The lists in the manager's Deployment that components in `config/` patch.
 
 use serde_json::{Map, Value, json};
 
 use super::config::{Condition, Object};
 use super::strategic::{self, merge_key};
 
-/// A list entry. It's only rendered if all conditions hold.
+/// A list entry, rendered if all conditions hold.
 pub(super) type Entry = (Vec<Condition>, Value);
 
 #[derive(Default)]
@@ -17,8 +17,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Reads the lists of a container and its pod, and applies the patches to them. Warns if a
-    /// patch also changes something else.
+    /// Reads the lists of a container and its pod, and applies patches to them. Warns about patches
+    /// that also change something else.
     pub(super) fn of(
         object: &Object,
         container: &Map<String, Value>,
@@ -45,7 +45,7 @@ impl Lists {
         lists
     }
 
-    /// Applies a conditional patch, and returns the fields in it that aren't in any of the lists.
+    /// Applies a conditional patch, and returns its fields that aren't in any of the lists.
     fn patch(&mut self, conditions: &[Condition], patch: &Value, name: Option<&Value>) -> Vec<String> {
         let mut unknown = Vec::new();
         let empty = Map::new();
@@ -85,7 +85,7 @@ fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[C
         let mut merged = json!({});
         for (known, value) in list.iter_mut().filter(|(_, value)| value[key] == item[key]) {
             merged = value.clone();
-            // Keep the entry that the patch replaces or deletes for when the condition doesn't
+            // Keep the entry that the patch replaces or deletes, for when the condition doesn't
             // hold.
             known.extend(conditions.last().map(|condition| condition.inverse()));
         }

@@ -1,15 +1,16 @@
 //! Generates a Helm chart for a project.
 //!
-//! The input is the parsed manifests in `config/`, because that's what `make deploy` applies, what
-//! commands add to, and what users edit. A kustomize component becomes a condition on a value, and
-//! a directory in `config/` becomes a directory in `templates/`. This module never reads an
-//! existing chart. It's `commands/helm` that merges the two.
+//! The input is the parsed manifests in `config/`, which `make deploy` applies, commands add to,
+//! and users edit. A kustomize component becomes a condition on a value, and a directory in
+//! `config/` becomes a directory in `templates/`. This module never reads an existing chart;
+//! `commands/helm` merges the two.
 //!
-//! To add a value, add a row to a table in `deployment` if it's a field of the Deployment, or else
-//! a `Setting` here and its use in `documents` or `files/`. A feature of the deployment is a row in
-//! `config::FEATURES`, a port of the manager a row in `ports::PORTS`, and a field that refers to
-//! another object a row in `references`. Names within strings are replaced in `text`, and the
-//! fields of admission webhooks are in `webhooks`. Test the value in `xtask/src/helm/values.yaml`.
+//! To add a value for a field of the Deployment, add a row to a table in `deployment`; for any
+//! other value, add a `Setting` here and use it in `documents` or `files/`. A feature of the
+//! deployment is a row in `config::FEATURES`, a port of the manager a row in `ports::PORTS`, and a
+//! field that refers to another object a row in `references`. Names within strings are replaced in
+//! `text`, and the fields of admission webhooks are in `webhooks`. Test the value in
+//! `xtask/src/helm/values.yaml`.
 
 mod conditions;
 pub mod config;
@@ -42,19 +43,19 @@ use self::values::Setting;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 
-/// How long the name of a Service can be, in bytes.
+/// Maximum length of a Service name in bytes.
 const LABEL: usize = 63;
 
-/// What PROJECT says about a chart.
+/// Settings of a chart from PROJECT.
 #[derive(Clone, Debug)]
 pub struct ChartOptions {
-    /// The name of the project, and of the chart.
+    /// Name of the project and the chart.
     pub name: String,
-    /// Where the chart is in the project. The README says so.
+    /// Path of the chart in the project, as shown in the README.
     pub folder: String,
-    /// Whether the manager watches only its own namespace.
+    /// Whether the manager only watches its own namespace.
     pub is_namespaced: bool,
-    /// Whether the manager is built with rbuilder, so that it has our arguments and environment
+    /// Whether the manager is built with rbuilder, and so supports our arguments and environment
     /// variables.
     pub is_ours: bool,
 }
@@ -62,20 +63,20 @@ pub struct ChartOptions {
 /// A chart, not yet merged with an existing one.
 #[derive(Debug, Default)]
 pub struct Chart {
-    /// What's in each file except README.md, by path in the chart.
+    /// File contents by path in the chart, except for README.md.
     pub files: BTreeMap<String, String>,
     /// README.md with a placeholder for the table of values.
     readme: String,
     settings: Vec<Setting>,
-    /// Warnings about objects that `config/` deploys but the chart doesn't have, as message and
+    /// Warnings about objects that `config/` deploys but the chart doesn't contain, as message and
     /// help.
     pub warnings: Vec<(String, String)>,
 }
 
-/// Generates the chart of a project as it will be after `plan`.
+/// Generates a project's chart with the changes in `plan`.
 ///
 /// # Errors
-/// Fails if `config/` can't be read, or if there is no manager in it.
+/// Fails if `config/` can't be read, or if it contains no manager.
 pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Chart> {
     let config = Config::read(plan, tree)?;
     let deployment = find_manager(&config)?;
@@ -105,7 +106,7 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
     for object in config
         .objects
         .iter()
-        // It's for whoever installs the chart to choose a namespace.
+        // The namespace is chosen by whoever installs the chart.
         .filter(|object| object.kind() != "Namespace")
     {
         let is_manager = std::ptr::eq(object, deployment);
@@ -137,8 +138,8 @@ pub fn make_chart(plan: &Plan, tree: &Tree, options: &ChartOptions) -> Result<Ch
     Ok(chart)
 }
 
-/// Warns about values that contain a name from the project, because names in values can't follow
-/// the release.
+/// Warns about values that contain a project name, because names in values can't follow the
+/// release.
 fn warn_of_names(references: &References, settings: &[Setting]) -> Vec<(String, String)> {
     let named = settings
         .iter()
@@ -166,12 +167,12 @@ fn find_name<'v>(references: &References, value: &'v Value) -> Option<&'v str> {
 /// Path of the README in a chart.
 pub const README: &str = "README.md";
 
-/// What `config/` has for the image until there is one. No cluster can pull it.
+/// Placeholder image in `config/`, which no cluster can pull.
 const PLACEHOLDER: &str = "controller";
 
 impl Chart {
-    /// Renders README.md for the values in values.yaml, because users edit that file. If it lacks a
-    /// value, we show the default of the chart.
+    /// Renders README.md for the user's values.yaml. Missing values are shown with the chart's
+    /// defaults.
     pub fn print_readme(&self, values: &Value) -> String {
         let table = values::print_table(&self.settings, values);
         self.readme.replace("TABLE\n", &table)
@@ -184,8 +185,7 @@ pub fn has_image(values: &Value) -> bool {
     !["", PLACEHOLDER].contains(&repository)
 }
 
-/// Where the template of a manifest goes, e.g. `templates/rbac/role.yaml` for
-/// `config/rbac/role.yaml`.
+/// Path of a manifest's template, e.g. `templates/rbac/role.yaml` for `config/rbac/role.yaml`.
 fn template_path(path: &str) -> String {
     let within = path.strip_prefix("config/").unwrap_or(path);
     let within = within.replace("crd/bases/", "crd/");
@@ -207,7 +207,7 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
             .replace("MANAGER", manager.name())
             .replace("ACCOUNT", account.as_str().unwrap_or("controller-manager"))
             .replace("LIMIT", &limit.to_string())
-            // Longer names are cut off, and end in a hyphen and eight digits of a hash.
+            // Longer names are truncated and get a suffix of a hyphen and eight hash digits.
             .replace("CUT", &limit.saturating_sub(9).to_string())
             .replace("PATH", &options.folder)
             .replace("NAMESPACE", &namespace)
@@ -233,8 +233,8 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
     .collect()
 }
 
-/// Notes about CRDs with conversion webhooks, because such a CRD outlives the manager that serves
-/// its webhook.
+/// Notes about CRDs with conversion webhooks, since such a CRD outlives the manager that serves its
+/// webhook.
 fn conversion_notes(config: &Config) -> String {
     let converted = config.objects.iter().filter(|object| {
         object.kind() == "CustomResourceDefinition"
@@ -258,15 +258,14 @@ fn conversion_notes(config: &Config) -> String {
     }
 }
 
-/// How long the prefix of names can be without making the name of a Service longer than a DNS
-/// label.
+/// Maximum length of the name prefix for which all Service names still fit in a DNS label.
 fn fullname_limit(config: &Config) -> usize {
     let services = config.objects.iter().filter(|object| object.kind() == "Service");
     let longest = services.map(|object| object.name().len() + 1).max().unwrap_or(20);
     LABEL.saturating_sub(longest).max(16)
 }
 
-/// Chart.yaml. The lines that users change are never next to lines that we change, so that both
+/// Chart.yaml. Lines that users change are never adjacent to lines that we change, so that both
 /// merge.
 fn chart_file(name: &str) -> String {
     let name = rbuilder_generator::yaml::to_string(&json!(name));

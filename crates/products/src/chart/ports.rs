@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::config::Config;
 
-/// What scaffolds call these ports, and the value of each.
+/// Names of these ports in scaffolds, and their values.
 const PORTS: &[(&str, &str)] = &[
     ("health", HEALTH_PORT),
     ("metrics", METRICS_PORT),
@@ -16,7 +16,7 @@ pub(super) const HEALTH_PORT: &str = "healthProbe.port";
 pub(super) const METRICS_PORT: &str = "metrics.port";
 pub(super) const WEBHOOK_PORT: &str = "webhooks.port";
 
-/// Which value stands for a port, by the number of the port in the manifests.
+/// Values by port number in the manifests.
 pub(crate) type Ports = BTreeMap<u64, &'static str>;
 
 pub(super) fn find_ports(config: &Config) -> Ports {
@@ -38,8 +38,8 @@ pub(super) fn find_ports(config: &Config) -> Ports {
             let (Some((_, value)), Some(number)) = (known, port["containerPort"].as_u64()) else {
                 continue;
             };
-            // The port of the probes is also an argument. If that is written in some other way, the
-            // value would not be able to change it.
+            // The probe port is also an argument. If it is written in another form, the value
+            // couldn't change it.
             let is_followed = *value != HEALTH_PORT || arguments.contains(&json!(health_argument(number)));
             if is_followed {
                 ports.insert(number, *value);
@@ -49,7 +49,7 @@ pub(super) fn find_ports(config: &Config) -> Ports {
     ports
 }
 
-/// The flag with the address of the health probes.
+/// Flag for the address of the health probes.
 pub(super) const HEALTH_FLAG: &str = "--health-probe-bind-address";
 
 pub(super) fn health_argument(port: u64) -> String {

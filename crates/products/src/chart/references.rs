@@ -1,13 +1,12 @@
-//! Names, namespaces and selectors in manifests. In a chart, these depend on the release.
+//! Names, namespaces and selectors in manifests, which depend on the release in a chart.
 //!
-//! Kustomize adds a prefix to the names of objects and to the fields that refer to them, and sets
-//! the namespace. Templates have `include "<chart>.fullname"` and `.Release.Namespace` in the same
-//! places. What a field refers to follows from its name and the object's kind. We only replace a
-//! reference if the chart has what it refers to.
+//! kustomize adds a prefix to object names and to the fields that refer to them, and sets the
+//! namespace. Templates have `include "<chart>.fullname"` and `.Release.Namespace` in the same
+//! places. What a field refers to follows from its name and the object's kind. A reference is only
+//! replaced if its target is in the chart.
 //!
-//! There are places that kustomize doesn't update, i.e. selectors, expressions, alerts and the host
-//! names of certificates. There, users write the prefix and the namespace of the project
-//! themselves, so templates replace those too.
+//! kustomize doesn't update selectors, expressions, alerts and the host names of certificates.
+//! Users write the project's prefix and namespace there, so templates replace those too.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +19,9 @@ use super::ports::{METRICS_PORT, Ports};
 use super::template::{Node, Part, escape, quote};
 use super::text::{self, Literal};
 
-/// What scaffolds write in place of the namespace.
+/// Placeholder for the namespace in scaffolds.
 const SYSTEM: &str = "system";
-/// The label with the tool that installed an object. The chart sets it.
+/// Label with the tool that installed an object. Set by the chart.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// Fields whose value is the name of an object of this kind.
@@ -31,7 +30,7 @@ const NAME_FIELDS: &[(&str, &str)] = &[
     ("serviceName", "Service"),
     ("claimName", "PersistentVolumeClaim"),
 ];
-/// Fields with a `name` that refers to an object of this kind.
+/// Fields whose `name` refers to an object of this kind.
 const REFERENCES: &[(&str, &str)] = &[
     ("service", "Service"),
     ("secret", "Secret"),
@@ -42,15 +41,15 @@ const REFERENCES: &[(&str, &str)] = &[
     ("secretRef", "Secret"),
     ("secretKeyRef", "Secret"),
 ];
-/// Fields with a `name` that refers to an object of the kind beside it.
+/// Fields whose `name` refers to an object of the kind next to it.
 const TYPED_REFERENCES: &[&str] = &["roleRef", "subjects", "scaleTargetRef", "issuerRef"];
-/// The manager finds objects of these kinds through environment variables.
+/// Kinds of objects whose names are passed to the manager in environment variables.
 const NAMED_IN_VARIABLES: &[&str] = &[
     "Service",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
-/// Kinds with CEL expressions. Kustomize doesn't update names in them.
+/// Kinds with CEL expressions, in which kustomize doesn't update names.
 const EXPRESSIONS: &[&str] = &[
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
@@ -63,22 +62,22 @@ const INJECTIONS: &[&str] = &[
     "cert-manager.io/inject-ca-from-secret",
 ];
 
-/// What's in the chart, and how templates refer to it.
+/// Objects in the chart, and how templates refer to them.
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     style: Style,
     /// All objects, as kind and name.
     names: BTreeSet<(String, String)>,
-    /// The Secret with the certificate of the webhooks.
+    /// Secret with the webhook certificate.
     webhook_secret: Option<String>,
-    /// The project's name, which is the prefix where kustomize doesn't add one.
+    /// Name of the project, used as the prefix where kustomize doesn't add one.
     project: String,
-    /// The namespaces that become that of the release, which are the placeholder, the namespace in
-    /// config/default, and the default for that.
+    /// Namespaces to replace with the release's: the placeholder, the namespace in config/default,
+    /// and the default for that.
     namespaces: [String; 3],
     pod_labels: Map<String, Value>,
     service_account: String,
-    /// Whether the manager watches only its own namespace by default.
+    /// Whether the manager only watches its own namespace by default.
     is_namespaced: bool,
     ports: Ports,
 }
@@ -86,14 +85,14 @@ pub(crate) struct References {
 #[derive(Clone, Debug)]
 enum Style {
     Template {
-        /// The name of the chart, which named templates have as their prefix.
+        /// Name of the chart, which prefixes named templates.
         chart: String,
-        /// How to get at the root context: `.`, or `$` in a loop.
+        /// The root context: `.`, or `$` in a loop.
         root: &'static str,
     },
-    /// The way kustomize writes them.
+    /// As written by kustomize.
     Plain {
-        /// The name of the project, which all names have as their prefix.
+        /// Name of the project, which prefixes all names.
         prefix: String,
         namespace: String,
     },
@@ -107,8 +106,8 @@ impl References {
             .filter(|object| !matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
             .map(|object| (object.kind().to_owned(), object.name().to_owned()))
             .collect();
-        // Some Secrets aren't in the manifests, because another controller creates them. The
-        // manifests still say what they are called.
+        // Some Secrets are created by other controllers. The manifests don't contain these, but
+        // still name them.
         let secrets = config.objects.iter().flat_map(created_secrets);
         names.extend(secrets.map(|name| ("Secret".to_owned(), name)));
         let of_webhooks = config.objects.iter().filter(|object| {
@@ -137,8 +136,8 @@ impl References {
         }
     }
 
-    /// Sets the values that matter for references. `is_namespaced` means that the manager watches
-    /// only its own namespace by default.
+    /// Sets the values that affect references. `is_namespaced`: the manager only watches its own
+    /// namespace by default.
     pub(super) fn with_values(self, is_namespaced: bool, ports: Ports) -> References {
         References {
             is_namespaced,
@@ -147,7 +146,7 @@ impl References {
         }
     }
 
-    /// The same, but names are written the way kustomize writes them.
+    /// Same, with names as written by kustomize.
     pub(crate) fn plain(&self, prefix: &str) -> References {
         let prefix = prefix.to_owned();
         let namespace = self.namespaces[1].clone();
@@ -157,7 +156,7 @@ impl References {
         }
     }
 
-    /// The same for the body of a loop, where `.` is something else.
+    /// Same for the body of a loop, where `.` is rebound.
     pub(crate) fn in_loop(&self) -> References {
         let mut inner = self.clone();
         if let Style::Template { root, .. } = &mut inner.style {
@@ -242,7 +241,7 @@ impl References {
         secrets.map(|(_, name)| name.as_str())
     }
 
-    /// A reference to an object, or `None` if it's not in the chart.
+    /// A reference to an object, or `None` if the chart doesn't contain it.
     fn reference(&self, kind: &str, name: &str) -> Option<Node> {
         if kind == "ServiceAccount" && self.is_account(name) && self.has(kind, name) {
             return Some(self.account());
@@ -261,7 +260,7 @@ impl References {
         replaced.unwrap_or_else(|| Node::Value(value.clone()))
     }
 
-    /// Rewrites a value, or returns `None` if nothing in it changes.
+    /// Rewrites a value, or returns `None` if nothing changes.
     fn rewrite<'v>(&self, kind: &str, value: &'v Value, keys: &mut Vec<&'v str>) -> Option<Node> {
         let mut has_changed = false;
         let mut keep = |node: Option<Node>, value: &Value| {
@@ -307,7 +306,7 @@ impl References {
         own.or_else(|| self.rewrite(kind, value, keys))
     }
 
-    /// Rewrites a string. What it means depends on its field, and on the field around that.
+    /// Rewrites a string. Its meaning depends on its field and on the enclosing field.
     fn rewrite_string(
         &self,
         kind: &str,
@@ -348,7 +347,7 @@ impl References {
         }
     }
 
-    /// The value that stands for a port of the manager, or `None` for any other port.
+    /// The value for a port of the manager, or `None` for any other port.
     fn port(&self, kind: &str, keys: &[&str], number: u64) -> Option<Node> {
         let is_port = matches!(
             (kind, *keys.last()?),
@@ -358,7 +357,7 @@ impl References {
         Some(Node::Text(format!("{{{{ {} | int }}}}", self.value(value))))
     }
 
-    /// Whether it's a value that decides if metrics are served over HTTPS.
+    /// Whether a value decides if metrics are served over HTTPS.
     pub(super) fn has_secure_metrics(&self) -> bool {
         self.ports.values().any(|value| *value == METRICS_PORT)
     }
@@ -368,7 +367,7 @@ impl References {
         target.is_some_and(|target| self.ports.get(&target) == Some(&METRICS_PORT))
     }
 
-    /// The protocol of the metrics endpoint, which is also what its port is called.
+    /// Protocol of the metrics endpoint, which is also the name of its port.
     fn protocol(&self, text: &str) -> Option<Node> {
         let secure = self.value("metrics.secure");
         (self.has_secure_metrics() && text == "https")
@@ -380,7 +379,7 @@ impl References {
         is_own.then(|| Node::Text(self.namespace()))
     }
 
-    /// Replaces the names and namespaces of the project in a text, e.g. in the query of an alert.
+    /// Replaces the project's names and namespaces in a text, e.g. in an alert's query.
     fn follow_in_text(&self, text: &str, placeholder: Option<Literal>) -> Option<Node> {
         let Style::Template { .. } = self.style else {
             return None;
@@ -406,8 +405,7 @@ impl References {
         self.follow_in_text(text, None).is_some()
     }
 
-    /// The strings that contain the project's namespace or one of its names, and what to replace
-    /// them with.
+    /// Strings that contain the project's namespace or one of its names, with their replacements.
     fn literals(&self) -> Vec<Literal> {
         let fullname = self.include("fullname");
         let release = self.release_namespace();
@@ -426,7 +424,7 @@ impl References {
         let [_, namespace, default] = &self.namespaces;
         literals.push(Literal::new(default.clone(), release.clone()));
         if namespace != default && !namespace.is_empty() {
-            // Unlike the default, this one may be an ordinary word.
+            // Unlike the default, this namespace may be an ordinary word.
             literals.push(Literal::word(namespace.clone(), release));
         }
         literals
@@ -442,8 +440,8 @@ impl References {
                 self.value("watchNamespaces")
             ),
         };
-        // The condition has the placeholder of the namespace. If it restricts a webhook to the
-        // manager's namespace, it has to follow the watched namespaces.
+        // The condition contains the namespace placeholder. If it restricts a webhook to the
+        // manager's namespace, it must follow the watched namespaces.
         let placeholder = is_about_manager.then(|| Literal::word(SYSTEM.to_owned(), namespace));
         self.follow_in_text(text, placeholder)
     }
@@ -453,7 +451,7 @@ impl References {
         is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
     }
 
-    /// Rewrites `<namespace>/<name>` in an annotation for cert-manager.
+    /// Rewrites `<namespace>/<name>` in a cert-manager annotation.
     fn injection(&self, text: &str) -> Option<Node> {
         let (_, name) = text.split_once('/')?;
         let is_known = self.has("Secret", name) || self.has("Certificate", name);
@@ -486,8 +484,8 @@ impl References {
         has_changed.then(|| Node::List(items.collect()))
     }
 
-    /// Rewrites the host name of a Service, e.g. `webhook-service.system.svc`, or the same with
-    /// prefix and namespace of the project.
+    /// Rewrites the host name of a Service, e.g. `webhook-service.system.svc`, with or without the
+    /// project's prefix and namespace.
     fn host_name(&self, name: &str) -> Option<Node> {
         let mut parts = name.splitn(3, '.');
         let (service, namespace, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -522,8 +520,7 @@ impl References {
         !labels.is_empty() && known.all(|is_known| is_known)
     }
 
-    /// Rewrites a selector if it selects the pods of the manager, or anything else with the same
-    /// labels.
+    /// Rewrites a selector that matches the manager's pods, or anything else with the same labels.
     fn selector(&self, labels: &Map<String, Value>) -> Option<Node> {
         let is_manager = matches!(self.style, Style::Template { .. }) && self.are_of_manager(labels);
         is_manager.then(|| self.pod_selector(labels))
@@ -545,8 +542,8 @@ fn is_selector(kind: &str, keys: &[&str]) -> bool {
     keys.last() == Some(&"matchLabels") || (kind == "Service" && keys.last() == Some(&"selector"))
 }
 
-/// The Secrets that someone creates at run time. It's either cert-manager, or the manager itself,
-/// whose role then has the name.
+/// Names of Secrets created at run time, either by cert-manager or by the manager itself, whose
+/// role then names the Secret.
 fn created_secrets(object: &Object) -> Vec<String> {
     let strings = |value: &Value| -> Vec<String> {
         let items = value.as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
 //! Sharding in the manager's Deployment. The component in `config/` sets fields for which the chart
-//! has values, and turns off leader election by changing the argument, wherever it is in the list.
+//! has values, and turns off leader election by changing the argument at any position.
 
 use serde_json::{Map, Value, json};
 
@@ -12,15 +12,14 @@ const REPLICAS: &str = "sharding.replicas";
 const STRATEGY: &str = "sharding.strategy";
 pub(super) const SPREAD: &str = "topologySpreadConstraints";
 
-/// How the argument for leader election may be written.
+/// Accepted forms of the leader election argument.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
-/// The component puts this in place of any of them.
+/// What the component replaces the argument with.
 const NO_LEADER: &str = "--leader-elect=false";
-/// How the component selects them in kustomize.
+/// Field path by which the component selects the argument in kustomize.
 const SELECTED: &str = "spec.template.spec.containers.[name=manager].args.[=^--leader-elect(=true|=false)?$]";
 
-/// Whether a replacement in a kustomization turns off leader election the way the component does
-/// it.
+/// Whether a kustomize replacement turns off leader election the way the component does.
 pub(super) fn turns_off_leader(replacement: &Value) -> bool {
     let targets = replacement["targets"].as_array().map_or(&[][..], Vec::as_slice);
     let [target] = targets else { return false };
@@ -38,20 +37,20 @@ pub(crate) fn turn_off_leader(container: &mut Value) {
     }
 }
 
-/// The fields of the Deployment that the component sets.
+/// The Deployment fields set by the component.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharding {
-    /// Null if it's left to an autoscaler.
+    /// Null if left to an autoscaler.
     replicas: Value,
     strategy: Value,
     spread: Value,
-    /// Whether the component turns off the argument for leader election.
+    /// Whether the component turns off the leader election argument.
     turns_off_leader: bool,
 }
 
 impl Sharding {
-    /// Takes the fields out of the component's patch, so that nobody warns about them. `None` if
-    /// the project doesn't have the component.
+    /// Takes the fields out of the component's patch, so that there are no warnings about them.
+    /// `None` if the project doesn't have the component.
     pub(super) fn take(config: &Config, manager: &mut Object) -> Option<Sharding> {
         if !config.has(SHARDING) {
             return None;
@@ -113,7 +112,7 @@ impl Sharding {
         )
     }
 
-    /// The update strategy, which is that in `others` without shards.
+    /// The update strategy. Without shards, `others` applies.
     pub(super) fn strategy(references: &References, others: Vec<Part>) -> Part {
         Part::Either(
             format!("if {}", references.value(SHARDING)),
@@ -122,8 +121,8 @@ impl Sharding {
         )
     }
 
-    /// The constraints of the component if there are shards and the users of the chart have set
-    /// none. In any other case `others` applies.
+    /// The component's constraints if there are shards and the chart's users have set none;
+    /// otherwise `others`.
     pub(super) fn spread(&self, references: &References, others: Vec<Part>) -> Vec<Part> {
         if self.spread.is_null() {
             return others;
@@ -144,7 +143,7 @@ impl Sharding {
         }
         let replaced =
             format!("regexReplaceAll \"(?m)^- --leader-elect(=true)?$\" (toYaml .) \"- {NO_LEADER}\"");
-        // Here `.` is the list of arguments and not the root, so we need `$`.
+        // `.` is the list of arguments here, so refer to the root as `$`.
         Part::Either(
             format!("if $.Values.{SHARDING}"),
             vec![Part::Lines(replaced)],
@@ -153,7 +152,7 @@ impl Sharding {
     }
 }
 
-/// Drops what a strategic merge patch would remove.
+/// Drops fields that a strategic merge patch would remove.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
 //! Size limits. Helm stores a release in a single Secret, and the Operator Lifecycle Manager stores
-//! a bundle in a single ConfigMap, neither of which can be larger than 1 MiB.
+//! a bundle in a single ConfigMap. Neither can be larger than 1 MiB.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-/// The API server doesn't accept a Secret or ConfigMap with more bytes.
+/// The API server's limit for the data of a Secret or ConfigMap, in bytes.
 const LIMIT: usize = 1024 * 1024;
-/// A warning lists this many files.
+/// Number of files listed in a warning.
 const NAMED: usize = 3;
 
-/// Warns (with message and help) if a release of the chart would be too large for Helm.
+/// Warns if a release of the chart would be too large for Helm, as message and help.
 pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String, String)> {
-    // Helm stores the chart's files as well as what they render to, all of it compressed and then
-    // encoded in base64.
+    // Helm stores the chart's files as well as the rendered manifests, compressed and then
+    // base64-encoded.
     let stored: Vec<_> = files
         .iter()
         .map(|(path, text)| json!({ "name": path, "data": BASE64_STANDARD.encode(text.as_bytes()) }))
@@ -36,8 +36,8 @@ pub(crate) fn check_release(files: &BTreeMap<String, String>) -> Option<(String,
     })
 }
 
-/// Warns (with message and help) if a bundle is too large for the lifecycle manager, which
-/// compresses each file separately.
+/// Warns if a bundle is too large for the lifecycle manager, which compresses each file separately,
+/// as message and help.
 pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, String)> {
     let size: usize = files.values().map(|text| stored_size(text)).sum();
     (size > LIMIT).then(|| {
@@ -52,11 +52,11 @@ pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, 
     })
 }
 
-/// How to make CRDs smaller.
+/// Help on how to make CRDs smaller.
 const SHORTEN: &str = "shorten the descriptions in CRDs with `#[crd(max_description_length = …)]` or `rbuilder manifests --max-description-length`";
 
 fn stored_size(text: &str) -> usize {
-    // Helm uses the best compression, too.
+    // Helm uses the best compression as well.
     let compressed = miniz_oxide::deflate::compress_to_vec(text.as_bytes(), 9);
     compressed.len().div_ceil(3) * 4
 }
@@ -103,7 +103,7 @@ mod tests {
             "{release}"
         );
         assert!(check_bundle(&files(2_000_000)).is_some());
-        // Text that repeats itself compresses well, so this fits.
+        // Repetitive text compresses well, so this fits.
         let repeated = BTreeMap::from([("templates/a.yaml".to_owned(), "a: b\n".repeat(1_000_000))]);
         assert_eq!(check_release(&repeated), None);
     }

@@ -1,8 +1,8 @@
-//! Strategic merge patches, as far as patches of a Deployment need them.
+//! Strategic merge patches, as far as needed for a Deployment.
 
 use serde_json::Value;
 
-/// Lists that are merged by a key, as field name and key.
+/// Lists that are merged by key, as field name and merge key.
 const KEYS: &[(&str, &str)] = &[
     ("containers", "name"),
     ("initContainers", "name"),
@@ -42,8 +42,8 @@ pub fn merge(base: &mut Value, patch: &Value) {
                 merge_list(known, items, merge_key);
             }
             (Value::Object(_), Some(known), _) => merge(known, value),
-            // Merge even if there is nothing to merge with. The patch may remove fields, and these
-            // must not be in the new object either.
+            // Merge even into nothing: fields that the patch removes must not end up in the new
+            // object.
             (Value::Object(_), None, _) => {
                 let mut added = Value::Null;
                 merge(&mut added, value);

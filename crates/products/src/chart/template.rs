@@ -1,8 +1,8 @@
 //! Helm templates as trees of YAML, expressions, control structures and values.
 //!
-//! We parse a manifest, replace parts of the tree, and print it. This way the output has no
-//! expressions other than those we put there. Braces in descriptions, samples and CEL rules
-//! survive, because we print a literal `{{` as an action that renders `{{`.
+//! A manifest is parsed, parts of the tree are replaced, and the tree is printed. The output thus
+//! contains no expressions other than ours. Braces in descriptions, samples and CEL rules survive,
+//! because a literal `{{` is printed as an action that renders `{{`.
 
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
@@ -20,16 +20,16 @@ pub(crate) enum Node {
 pub(crate) enum Part {
     Field(String, Node),
     Item(Node),
-    /// An expression that renders to whole lines, e.g. `toYaml .Values.tolerations`.
+    /// An expression that renders whole lines, e.g. `toYaml .Values.tolerations`.
     Lines(String),
     /// A control structure and its body, e.g. `if .Values.metrics.enabled`.
     Block(String, Vec<Part>),
-    /// The same with an `else` branch.
+    /// A control structure with an `else` branch.
     Either(String, Vec<Part>, Vec<Part>),
 }
 
 impl Part {
-    /// A field with the value at a path. It's only rendered if that isn't empty.
+    /// A field with the value at `path`. Not rendered if the value is empty.
     pub(crate) fn of_values(key: &str, path: &str) -> Part {
         let lines = Node::Map(vec![Part::Lines("toYaml .".into())]);
         Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])
@@ -41,7 +41,7 @@ impl Part {
 }
 
 impl Node {
-    /// Turns a tree without control structures and expressions into a plain value.
+    /// Converts a tree without control structures and expressions to a plain value.
     pub(crate) fn into_value(self) -> Value {
         match self {
             Node::Value(value) => value,
@@ -74,8 +74,8 @@ pub(crate) fn print_document(parts: &[Part]) -> String {
     out
 }
 
-/// Escapes literal text for a template. Nothing but `{{` opens an action, so `{{{` becomes an
-/// action followed by the third brace.
+/// Escapes literal text for a template. Only `{{` opens an action, so `{{{` becomes an action
+/// followed by the third brace.
 pub(crate) fn escape(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
@@ -130,7 +130,7 @@ fn print_field(out: &mut String, key: &str, node: &Node, indent: usize) {
     }
 }
 
-/// Prints a list item. A map must start with a field, since that goes on the line of the dash.
+/// Prints a list item. A map must start with a field, which goes on the line of the dash.
 fn print_item(out: &mut String, node: &Node, indent: usize) {
     match node {
         Node::Value(value) => match split(value) {
@@ -142,15 +142,15 @@ fn print_item(out: &mut String, node: &Node, indent: usize) {
             let start = out.len();
             print_parts(out, parts, indent + 2);
             if out.len() > start + indent {
-                // Put the dash into the indentation of the first line.
+                // Put the dash in the indentation of the first line.
                 out.replace_range(start + indent..=start + indent, "-");
             }
         }
     }
 }
 
-/// Splits a literal if some string in it ends with empty lines. As a block scalar, it would lose
-/// them, because the action that follows trims line breaks.
+/// Splits a literal that contains a string with trailing empty lines. A block scalar would lose
+/// these, because the following action trims line breaks.
 fn split(value: &Value) -> Option<Node> {
     if !ends_openly(value) {
         return None;

@@ -1,18 +1,18 @@
-//! Names and namespaces within strings, e.g. in the queries of alerts or in CEL expressions.
+//! Names and namespaces within strings, e.g. in alert queries or CEL expressions.
 
 use super::template::{Node, escape, quote};
 
-/// In the queries of alerts, this comes before the name of the project to match any release name.
+/// Precedes the project name in alert queries, to match any release name.
 const ANY_RELEASE: &str = "(.+-)?";
 
 /// A string that depends on the release.
 #[derive(Clone, Debug)]
 pub(super) struct Literal {
     text: String,
-    /// What the template has in its place.
+    /// Action that replaces the text in the template.
     action: String,
-    /// Whether the text may be an ordinary word, in which case it only counts between quotes, dots,
-    /// colons or slashes.
+    /// Whether the text may be an ordinary word, which only matches between quotes, dots, colons or
+    /// slashes.
     is_word: bool,
 }
 
@@ -33,7 +33,7 @@ impl Literal {
         }
     }
 
-    /// Whether `text` has this literal at `at`, and not only as part of a longer word.
+    /// Whether `text` contains the literal at `at`, and not as part of a longer word.
     fn is_at(&self, text: &str, at: usize) -> bool {
         let before = text[..at].chars().next_back();
         let after = &text[at + self.text.len()..];
@@ -43,17 +43,17 @@ impl Literal {
         }
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         let begins = self.text.starts_with(':') || !before.is_some_and(is_name);
-        // The name of a pod starts with that of its Deployment, as in `shop-controller-manager-.*`.
+        // Pod names start with the Deployment's name, as in `shop-controller-manager-.*`.
         let after = after.strip_prefix('-').unwrap_or(after);
         begins && !after.starts_with(is_name)
     }
 }
 
-/// Replaces the literals in a text with expressions. Returns a YAML string, or `None` if there's
-/// nothing to replace.
+/// Replaces the literals in a text with expressions. Returns a YAML string, or `None` if nothing
+/// matches.
 pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     let is_one_line = !text.contains('\n');
-    // Escapes text for use inside of YAML quotes.
+    // Escapes text within YAML quotes.
     let plain = |text: &str| match is_one_line {
         true => escape(text).replace('\'', "''"),
         false => {
@@ -63,13 +63,13 @@ pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     };
     let action = |action: &str| match is_one_line {
         true => action.replace('\'', "''"),
-        // Between double quotes, the strings in an action have to be Go's raw ones.
+        // Within double quotes, strings in an action must be Go raw strings.
         false => action.replace('"', "`"),
     };
     let (mut quoted, mut from) = (String::new(), 0);
     while let Some((at, literal)) = find_first(text, from, literals) {
         let before = &text[from..at];
-        // Now that the name is that of the release, a `(.+-)?` before it would only match other
+        // The name now follows the release, so a preceding `(.+-)?` would only match other
         // releases.
         quoted += &plain(before.strip_suffix(ANY_RELEASE).unwrap_or(before));
         quoted += &action(&literal.action);
@@ -85,7 +85,7 @@ pub(super) fn rewrite(text: &str, literals: &[Literal]) -> Option<Node> {
     }))
 }
 
-/// The first literal at or after `from`. If several match there, it's the longest.
+/// The first literal at or after `from`. Prefers the longest of several matches.
 fn find_first<'l>(text: &str, from: usize, literals: &'l [Literal]) -> Option<(usize, &'l Literal)> {
     let found = literals.iter().filter_map(|literal| {
         let mut places = text[from..].match_indices(&literal.text);

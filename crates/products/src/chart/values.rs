@@ -1,4 +1,4 @@
-//! The values of a chart. We generate values.yaml, its schema and the README from the same table.
+//! The values of a chart. values.yaml, its schema and the README are generated from the same table.
 
 use rbuilder_generator::yaml;
 use serde_json::{Map, Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 /// A value that users of the chart may set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
-    /// Where it is in values.yaml, e.g. `image.tag`.
+    /// Path in values.yaml, e.g. `image.tag`.
     pub(super) path: &'static str,
     pub(super) default: Value,
     /// Its JSON schema.
     pub(super) schema: Value,
-    /// What it's for, as a noun phrase or a verb, with the unit and what an empty value means.
+    /// Description: a noun phrase or a verb, with the unit and the meaning of an empty value.
     pub(super) about: &'static str,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn string() -> Value {
     json!({ "type": "string" })
 }
 
-/// For a map of strings, e.g. labels or annotations.
+/// Schema for a map of strings, e.g. labels or annotations.
 pub(super) fn strings_by_name() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
@@ -43,7 +43,7 @@ pub(super) fn strings() -> Value {
     json!({ "type": "array", "items": { "type": "string" } })
 }
 
-/// For an object of the Kubernetes API, which we leave to the API server to validate.
+/// Schema for a Kubernetes API object, whose validation is left to the API server.
 pub(super) fn object() -> Value {
     json!({ "type": "object" })
 }
@@ -52,7 +52,7 @@ pub(super) fn objects() -> Value {
     json!({ "type": "array", "items": { "type": "object" } })
 }
 
-/// For objects that need a certain string field.
+/// Schema for objects with a required string field.
 pub(super) fn objects_with(key: &str) -> Value {
     let item = json!({ "type": "object", "required": [key], "properties": { key: { "type": "string" } } });
     json!({ "type": "array", "items": item })
@@ -66,7 +66,7 @@ pub(super) fn optional_count() -> Value {
     json!({ "type": ["integer", "null"], "minimum": 0 })
 }
 
-/// Prints values.yaml. Settings with the same parent key have to be next to each other.
+/// Prints values.yaml. Settings with the same parent key must be adjacent.
 pub(super) fn print_values(settings: &[Setting]) -> String {
     let mut out = String::from("# Default values. README.md has a table of them.\n");
     let mut open: Vec<&str> = Vec::new();
@@ -80,8 +80,7 @@ pub(super) fn print_values(settings: &[Setting]) -> String {
             push_line(&mut out, open.len(), &format!("{part}:"));
             open.push(part);
         }
-        // With a comment above each setting, and an empty line or a comment below, changes to
-        // adjacent settings merge.
+        // Comments and empty lines around each setting make changes to adjacent settings merge.
         push_comment(&mut out, open.len(), setting.about);
         for line in yaml::to_string(&json!({ last: setting.default })).lines() {
             push_line(&mut out, open.len(), line);
@@ -98,7 +97,7 @@ fn push_line(out: &mut String, depth: usize, line: &str) {
     out.push('\n');
 }
 
-/// How wide comments are.
+/// Maximum width of comments.
 const WIDTH: usize = 100;
 
 fn push_comment(out: &mut String, depth: usize, text: &str) {
@@ -114,7 +113,7 @@ fn push_comment(out: &mut String, depth: usize, text: &str) {
     push_line(out, depth, &line);
 }
 
-/// Prints values.schema.json. Every object in it is closed, so that Helm rejects misspelled names.
+/// Prints values.schema.json. All objects are closed, so that Helm rejects misspelled names.
 pub(super) fn print_schema(settings: &[Setting]) -> String {
     let mut root = closed_object();
     for setting in settings {
@@ -136,8 +135,7 @@ pub(super) fn print_schema(settings: &[Setting]) -> String {
         "type": "object",
         "description": "Global values; this chart uses none.",
     });
-    // Parent charts often use `enabled` as the condition of a dependency, and Helm passes that on
-    // too.
+    // Parent charts often use `enabled` as the condition of a dependency, which Helm passes on too.
     root["properties"]["enabled"] = json!({
         "type": "boolean",
         "description": "Condition of a parent chart; this chart does not use it.",
@@ -150,8 +148,7 @@ fn closed_object() -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": Map::new() })
 }
 
-/// Prints the table of values as Markdown. The defaults are those in values.yaml, as far as it has
-/// them.
+/// Prints the table of values as Markdown. Defaults are taken from values.yaml where possible.
 pub(super) fn print_table(settings: &[Setting], values: &Value) -> String {
     let mut out = String::from("| value | description | default |\n|---|---|---|\n");
     for Setting {

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::references::References;
 use super::template::{Node, Part, quote};
 
-/// What Kubernetes assumes if there is no failure policy.
+/// Default failure policy in Kubernetes.
 const FAIL: &str = "Fail";
 
-/// `is_ours` says whether the manager supports `watchNamespaces`.
+/// `is_ours`: whether the manager supports `watchNamespaces`.
 pub(super) fn follow_values(references: &References, kind: &str, webhooks: &Value, is_ours: bool) -> Node {
     let webhooks = webhooks.as_array().into_iter().flatten();
     let webhooks = webhooks.map(|webhook| {
@@ -63,8 +63,8 @@ fn is_empty(value: &Value) -> bool {
     value.as_object().is_none_or(Map::is_empty)
 }
 
-/// A selector that also has the requirements in a value. A value can only add to those in the
-/// manifest, never lift them. `None` for an empty selector.
+/// A selector with additional requirements from a value. Values only add to the manifest's
+/// requirements. `None` for an empty selector.
 fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Option<Node> {
     if is_empty(own) {
         return None;
@@ -76,8 +76,8 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
             parts.push(Part::of_values(field, &path));
             continue;
         };
-        // Replace references in the whole list, because it's the key next to it that decides which
-        // strings count.
+        // Replace references in the whole list, because the adjacent key decides which strings
+        // count.
         let whole = references.replace_field(kind, key, &json!({ field: value }));
         let mut inner = match whole {
             Node::Map(fields) => fields.into_iter().next().map_or_else(Vec::new, into_parts),
@@ -93,7 +93,7 @@ fn selector(references: &References, kind: &str, key: &str, own: &Value) -> Opti
         };
         parts.push(Part::Field(field.into(), node));
     }
-    // A map has to start with a field. A block can't come first.
+    // A map must start with a field rather than a block.
     parts.sort_by_key(|part| !matches!(part, Part::Field(..)));
     Some(Node::Map(parts))
 }
@@ -114,8 +114,8 @@ fn into_parts(field: Part) -> Vec<Part> {
     }
 }
 
-/// The match conditions. They keep the API server from calling the webhook for objects outside of
-/// the watched namespaces.
+/// Match conditions that keep the API server from calling the webhook for objects outside the
+/// watched namespaces.
 fn match_conditions(
     references: &References,
     kind: &str,
@@ -135,7 +135,7 @@ fn match_conditions(
     let watched = references.value("watchNamespaces");
     let control = format!("with {watched}");
     if is_ours && !own.iter().any(is_restriction) {
-        // For an object without namespace, the namespace of the request is empty.
+        // Requests for cluster-scoped objects have an empty namespace.
         let expression = "'request.namespace == '''' || request.namespace in [''{{ join \"'', ''\" . }}'']'";
         let condition = Part::Item(Node::Map(vec![
             Part::Field("expression".into(), Node::Text(expression.into())),

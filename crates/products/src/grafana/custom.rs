@@ -1,4 +1,4 @@
-//! The list of an operator's own metrics, in the format of kubebuilder's plugin, and panels for
+//! The list of an operator's custom metrics, in the format of kubebuilder's plugin, and panels for
 //! them.
 
 use std::collections::BTreeSet;
@@ -9,17 +9,17 @@ use serde::Deserialize;
 use super::dashboard::{Panel, Query};
 use rbuilder_yaml::describe_failure;
 
-/// Where users list custom metrics.
+/// Path of the user's list of custom metrics.
 pub const CUSTOM_METRICS: &str = "grafana/custom-metrics/config.yaml";
 
-/// Nobody could use a dashboard with more metrics than this.
+/// More metrics would make an unusable dashboard.
 const MOST_METRICS: usize = 200;
 
-/// The custom metrics that a user has listed.
+/// Custom metrics listed by the user.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CustomMetrics {
-    /// May be `null`, because kubebuilder writes an empty list like that.
+    /// May be `null`, which is how kubebuilder writes an empty list.
     #[serde(default)]
     custom_metrics: Option<Vec<CustomMetric>>,
 }
@@ -29,10 +29,10 @@ pub struct CustomMetrics {
 struct CustomMetric {
     metric: String,
     r#type: MetricType,
-    /// The query of the panel, which by default depends on the type.
+    /// Query of the panel. The default depends on the type.
     #[serde(default)]
     expr: String,
-    /// The unit in Grafana, which by default depends on how the name ends.
+    /// Grafana unit. The default depends on the suffix of the name.
     #[serde(default)]
     unit: String,
     /// The title of the panel. Defaults to the name of the metric.
@@ -54,16 +54,16 @@ pub(super) struct CustomPanel {
     title: String,
     description: String,
     unit: String,
-    /// Expressions with their legends.
+    /// Expressions and their legends.
     queries: Vec<(String, String)>,
 }
 
 impl CustomMetrics {
-    /// Parses the text of the list.
+    /// Parses the list.
     ///
     /// # Errors
-    /// Fails with line and column if the text isn't such a list, or with the name of a metric that
-    /// is invalid or listed twice.
+    /// Fails with line and column if `text` isn't such a list, or with the name of an invalid or
+    /// duplicate metric.
     pub fn parse(text: &str) -> Result<CustomMetrics> {
         let parsed: Result<Option<CustomMetrics>, _> = rbuilder_yaml::parse(text);
         let list = match parsed {
@@ -142,7 +142,7 @@ impl CustomMetric {
         }
     }
 
-    /// The unit that the name suggests. A counter is shown as a rate, so its unit is per second.
+    /// Unit suggested by the name. Counters are shown as rates, i.e. per second.
     fn default_unit(&self) -> &'static str {
         let name = self.metric.trim_end_matches("_total");
         let unit = |ending: &str| name.ends_with(ending);

@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-/// The version of the JSON model. Grafana migrates a dashboard when it loads it, so this needn't be
-/// the latest.
+/// Version of the JSON model. Grafana migrates older dashboards on load, so this needn't be the
+/// latest.
 const SCHEMA_VERSION: u32 = 39;
-/// The number of columns in Grafana's grid.
+/// Columns in Grafana's grid.
 const COLUMNS: u32 = 24;
 const PANEL_HEIGHT: u32 = 8;
 
 pub(super) struct Dashboard<'a> {
-    /// Must be unique within a Grafana instance.
+    /// Unique within a Grafana instance.
     pub(super) uid: String,
     pub(super) title: String,
-    /// The tag by which to find the dashboards.
+    /// Tag for finding the dashboards.
     pub(super) tag: String,
-    /// What the variable `job` is at first.
+    /// Initial value of the variable `job`.
     pub(super) job: String,
     pub(super) sections: &'a [Section<'a>],
 }
 
 pub(super) struct Section<'a> {
-    /// The heading, or empty for none.
+    /// Heading; empty for none.
     pub(super) title: &'a str,
     pub(super) panels: &'a [Panel<'a>],
 }
@@ -31,19 +31,19 @@ pub(super) struct Panel<'a> {
     pub(super) title: &'a str,
     /// What the graph shows, and how to read it.
     pub(super) description: &'a str,
-    /// A unit of Grafana: `s`, `bytes`, `ops`, `percentunit` or `short`.
+    /// Grafana unit: `s`, `bytes`, `ops`, `percentunit` or `short`.
     pub(super) unit: &'a str,
-    /// How many columns of the grid it takes, 24 at most.
+    /// Width in grid columns, 24 at most.
     pub(super) width: u32,
     pub(super) queries: &'a [Query<'a>],
 }
 
-/// A PromQL query, and what the legend calls its series.
+/// A PromQL query and the legend of its series.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a>(pub(super) &'a str, pub(super) &'a str);
 
 impl Dashboard<'_> {
-    /// Prints the dashboard. Its keys are in alphabetical order.
+    /// Prints the dashboard with keys in alphabetical order.
     pub(super) fn print(&self) -> String {
         let value = json!({
             "annotations": { "list": [] },
@@ -108,8 +108,7 @@ impl Dashboard<'_> {
                 "name": name,
                 "options": [],
                 "query": { "query": query, "refId": format!("variable-{name}") },
-                // Refresh these when the time range changes, because pods and controllers come and
-                // go.
+                // Refresh on time range changes, because pods and controllers come and go.
                 "refresh": 2,
                 "regex": "",
                 "skipUrlSync": false,

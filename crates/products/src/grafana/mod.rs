@@ -1,9 +1,9 @@
 //! Grafana dashboards and Prometheus rules for an operator, as files.
 //!
-//! The panels and rules are tables (`panels`, `rules`) over the metrics of the library, which
-//! docs/metrics.md lists. Tests check the tables as well as the library against that page. Panels
-//! for the operator's own metrics come from a file that the user writes (`custom`). We don't read
-//! existing dashboards here. It's `commands/grafana` that merges with them.
+//! The panels and rules are tables (`panels`, `rules`) over the library's metrics listed in
+//! docs/metrics.md. Tests check both the tables and the library against that page. Panels for the
+//! operator's own metrics come from a file maintained by the user (`custom`). Existing dashboards
+//! aren't read here; `commands/grafana` merges with them.
 
 mod custom;
 mod dashboard;
@@ -19,13 +19,13 @@ pub use self::custom::{CUSTOM_METRICS, CustomMetrics};
 use self::dashboard::{Dashboard, Section};
 use rbuilder_project::hash::fnv1a_32;
 
-/// The file with the rules, which the `prometheus` component deploys.
+/// File with the rules, deployed by the `prometheus` component.
 pub const RULES: &str = "config/prometheus/rules.yaml";
 
-/// What the list of custom metrics is at first.
+/// Initial list of custom metrics.
 const EMPTY_CUSTOM_METRICS: &str = include_str!("custom-metrics.yaml");
 
-/// Makes all files, by their path in the project: the dashboards, the rules, and a first list of
+/// Renders all files by path in the project: the dashboards, the rules, and an initial list of
 /// custom metrics.
 pub fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
@@ -68,7 +68,7 @@ pub fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, Str
 
 fn dashboard<'a>(project: &str, id: &str, subject: &str, sections: &'a [Section<'a>]) -> Dashboard<'a> {
     Dashboard {
-        // Hash the name of the project, because Grafana allows a UID to have at most 40 characters.
+        // Hash the project name: Grafana limits UIDs to 40 characters.
         uid: format!("rbuilder-{}-{id}", fnv1a_32(project.as_bytes())),
         title: format!("{project} / {subject}"),
         tag: project.to_owned(),
@@ -77,7 +77,7 @@ fn dashboard<'a>(project: &str, id: &str, subject: &str, sections: &'a [Section<
     }
 }
 
-/// The `job` label of the manager's metrics. It's the name of their Service, with the prefix from
+/// The `job` label of the manager's metrics, i.e. the name of their Service with the prefix from
 /// `config/default`.
 fn job_name(project: &str) -> String {
     format!("{project}-controller-manager-metrics-service")

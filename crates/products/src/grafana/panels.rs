@@ -1,7 +1,7 @@
 //! The panels of the dashboards and their queries, one entry per panel.
 //!
-//! Every query is limited to the instances that the dashboard's variables select. For rates we use
-//! Grafana's own interval, because it's right at any resolution and with any scrape interval.
+//! Every query is limited to the instances selected by the dashboard's variables. Rates use
+//! Grafana's own interval, which suits any resolution and scrape interval.
 
 use super::dashboard::{Panel, Query, Section};
 

@@ -1,14 +1,14 @@
 //! The Prometheus rules (recording rules and alerts), one entry per rule.
 //!
-//! In the expressions, `JOB` stands for a matcher of the manager's metrics. We need it because
-//! other operators in the cluster have metrics of the same names. Values are summed over all
-//! instances. A standby instance reconciles nothing, so its zeros would otherwise hide a problem.
+//! In expressions, `JOB` stands for a matcher of the manager's metrics, since other operators in
+//! the cluster have metrics of the same names. Values are summed over all instances, because a
+//! standby instance reconciles nothing and its zeros would hide a problem.
 
 use serde_json::{Value, json};
 
 use super::job_name;
 
-/// Recording rules, by name and expression.
+/// Recording rules, as name and expression.
 const RECORDS: &[(&str, &str)] = &[
     (
         "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m",
@@ -32,20 +32,20 @@ struct Alert {
     name: &'static str,
     severity: Severity,
     expr: &'static str,
-    /// How long the condition has to hold before the alert fires.
+    /// How long the condition must hold before the alert fires.
     hold: &'static str,
     summary: &'static str,
-    /// What we see, including the value.
+    /// Observation, including the value.
     description: &'static str,
 }
 
 #[derive(Clone, Copy)]
 enum Severity {
-    /// Nothing is reconciled, or requests of users fail.
+    /// Nothing is reconciled, or user requests fail.
     Critical,
-    /// Some of the work isn't done.
+    /// Some work isn't done.
     Warning,
-    /// It can wait for working hours.
+    /// Can wait for working hours.
     Info,
 }
 
@@ -75,8 +75,8 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorShardsUnowned", severity: Severity::Critical, hold: "1m",
-        // A replica that can't read the claims doesn't know of any range without an owner, so look
-        // at the sum as well.
+        // A replica that can't read the claims doesn't know about ranges without an owner, so check
+        // the sum as well.
         expr: "max by (namespace, job) (rbuilder_shard_unowned_seconds{JOB}) > 60 or sum by (namespace, job) (rbuilder_shard_ranges{JOB}) == 0",
         summary: "Objects of the operator have no replica.",
         description: "For more than a minute, a range of objects in {{ $labels.namespace }} has had no owner, or no replica of the operator owns a range. Nothing reconciles these objects.",
@@ -119,7 +119,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorQueueDelayed", severity: Severity::Warning, hold: "15m",
-        // This has to be a bound of the buckets, which are powers of ten.
+        // Must be a bucket bound, i.e. a power of ten.
         expr: "namespace_job_controller:workqueue_queue_duration_seconds:p99_rate5m{JOB} > 100",
         summary: "Objects wait long for a worker of a controller.",
         description: "One in a hundred objects waits for more than 100 seconds for a worker of the controller {{ $labels.controller }} in {{ $labels.namespace }}. It needs more workers, or shorter reconciles.",
@@ -144,7 +144,7 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorClusterLost", severity: Severity::Warning, hold: "10m",
-        // Every instance connects on its own, and it may be the leader that has no connection.
+        // Every instance has its own connection, and the disconnected one may be the leader.
         expr: "min by (namespace, job, cluster) (rbuilder_cluster_connected{JOB}) == 0",
         summary: "Another cluster does not answer the operator.",
         description: "An instance of the operator in {{ $labels.namespace }} has not been connected to the cluster {{ $labels.cluster }} for ten minutes, so the objects there may be out of date. The log of the operator has the reason.",
@@ -162,8 +162,7 @@ const ALERTS: &[Alert] = &[
         description: "{{ $value | humanizePercentage }} of the requests of the webhook {{ $labels.webhook }} in {{ $labels.namespace }} fail. With the failure policy Fail, so do the requests of users.",
     },
     Alert {
-        // A single write that fails should not fire this. A list that fails is tried again, so it
-        // will.
+        // Don't fire for a single failed write. A failed list is retried, so it does fire.
         name: "OperatorConversionFailures", severity: Severity::Critical, hold: "10m",
         expr: "sum by (namespace, job) (increase(rbuilder_conversion_reviews_total{JOB, result=\"failure\"}[5m])) > 0",
         summary: "Objects cannot be converted between the versions of their kind.",
@@ -184,7 +183,7 @@ const ALERTS: &[Alert] = &[
 ];
 
 pub(super) fn make_rules(project: &str) -> Value {
-    // In a chart, the name of the release may come before that of the project.
+    // In a chart, the release name may precede the project name.
     let job = format!("job=~\"(.+-)?{}\"", job_name(project));
     let expr = |expr: &str| expr.replace("JOB", &job);
     let records = RECORDS

@@ -11,11 +11,11 @@ struct Metric {
     labels: Vec<String>,
 }
 
-/// Prometheus adds these labels to every series.
+/// Labels that Prometheus adds to every series.
 const TARGET_LABELS: [&str; 3] = ["job", "namespace", "instance"];
 
-/// Reads the list of metrics. Whether it's complete is for a test in the library, which compares it
-/// with the registered metrics.
+/// Reads the list of metrics. A test in the library compares it with the registered metrics, so
+/// completeness isn't checked here.
 fn listed_metrics() -> BTreeMap<String, Metric> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
     let page = page.expect("the page");
@@ -37,7 +37,7 @@ fn listed_metrics() -> BTreeMap<String, Metric> {
     .collect()
 }
 
-/// The names of series and labels in an expression. Quoted text and functions don't count.
+/// Names of series and labels in an expression, without quoted text and functions.
 fn names(expr: &str) -> Vec<String> {
     let mut unquoted = String::new();
     for (number, part) in expr.split('"').enumerate() {
@@ -199,7 +199,7 @@ fn checks_the_list_of_custom_metrics() {
     }
     check("", "0");
     check(EMPTY_CUSTOM_METRICS, "0");
-    // This is how kubebuilder's plugin writes an empty list.
+    // How kubebuilder's plugin writes an empty list.
     check("---\ncustomMetrics:\n#  - metric: x\n", "0");
     check(
         "customMetrics: [{metric: a_total, type: counter, expr: null}]",

@@ -1,9 +1,9 @@
 //! A page about an operator's simulations, for `rbuilder simulate`.
 //!
-//! The reports are written by the library in the operator's `[dev-dependencies]`, which may be of
-//! another release than the command. This is why we have our own model of a report file, which
-//! ignores keys that it doesn't know. `crates/simulation/tests/report.json` was written by the
-//! library of this release, and the tests of both crates read it.
+//! The reports are written by the library in the operator's `[dev-dependencies]`, whose release may
+//! differ from the command's. So this module has its own model of a report file, which ignores
+//! unknown keys. `crates/simulation/tests/report.json` was written by the library of this release,
+//! and is read by the tests of both crates.
 
 mod page;
 mod picture;

@@ -1,7 +1,7 @@
-//! Renders the page as a single HTML file that needs no scripts and no other files, not even fonts.
+//! Renders the page as a single HTML file without scripts or any other files (not even fonts).
 //!
-//! The content security policy only allows this style, by its hash. So the page can't make
-//! requests, whatever the operator has put into names and messages.
+//! The content security policy only allows this style, by hash. So the page can't make requests,
+//! whatever the operator's names and messages contain.
 
 use super::picture::{class, push_timeline, seconds};
 use super::report::{Budget, Event, Failure, Kept, Perturbation, Report, Request};
@@ -9,13 +9,13 @@ use crate::html::escape;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The hash for the content security policy. A test checks it.
+/// Hash for the content security policy, checked by a test.
 const STYLE_HASH: &str = "sha256-EPdEVbL0PELpUwiQId8setykln+3G3jm/fHkhtfJX88=";
 
-/// Every page that we generate has this somewhere.
+/// Contained in every generated page.
 pub const MARK: &str = "rbuilder simulate";
 
-/// How we group what can happen to a request: the heading, and the prefixes of the kinds.
+/// Groups of perturbations: the heading, and the prefixes of the kinds.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("dies", &["crash-"]),
     ("answer lost", &["lose-answer"]),
@@ -231,8 +231,8 @@ fn push_requests(page: &mut String, heading: &str, requests: &[&Request], is_ope
     page.push_str("</tbody></table></div></details>\n");
 }
 
-/// Adds a bar for each kind of perturbation. It shows in how many histories we tried it, and in how
-/// many of them it happened.
+/// Adds a bar for each kind of perturbation, with the number of histories in which it was tried,
+/// and in which it happened.
 fn push_perturbations(page: &mut String, perturbations: &[Perturbation]) {
     let most = perturbations.iter().map(|kind| kind.histories).max().unwrap_or(0);
     page.push_str("<details open><summary>Perturbations: in how many histories they happened</summary>\n");
@@ -256,7 +256,7 @@ fn push_perturbations(page: &mut String, perturbations: &[Perturbation]) {
     page.push_str("</tbody></table></div></details>\n");
 }
 
-/// A bar that would have the full width for `most`.
+/// A bar, scaled so that `most` has the full width.
 fn bar(reached: usize, histories: usize, most: usize) -> String {
     const WIDTH: usize = 160;
     let width = |count: usize| count * WIDTH / most.max(1);

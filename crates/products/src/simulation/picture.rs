@@ -3,24 +3,23 @@
 use super::report::{Event, Failure};
 use crate::html::escape;
 
-/// These actors always have a lane, from top to bottom. Requests end in the lane of the API server.
+/// Actors that always have a lane, from top to bottom. Requests end in the lane of the API server.
 const LANES: [&str; 4] = ["user", "operator", API_SERVER, "environment"];
 const API_SERVER: &str = "API server";
 const EXTERNAL: &str = "external systems";
 const FAULT: &str = "fault";
 
 const LANE: usize = 34;
-/// The axis is above the lanes.
+/// Height of the axis, above the lanes.
 const AXIS: usize = 20;
-/// How far apart events are, and by how much a pause adds to that.
+/// Distance between events, and the extra distance for a pause.
 const STEP: usize = 16;
 const PAUSE: usize = 34;
-/// If there are more milliseconds than this between two events, we draw a pause.
+/// Gap in milliseconds between two events above which a pause is drawn.
 const LONGEST: u64 = 400;
 const MARGIN: usize = 24;
 
-/// Adds the picture. If it's too wide, it scrolls in its frame while the names of the lanes stay
-/// where they are.
+/// Adds the picture. If it is too wide, it scrolls in its frame while lane names stay in place.
 pub(super) fn push_timeline(page: &mut String, failure: &Failure) {
     let lanes = lanes(&failure.events);
     let places = places(&failure.events);
@@ -78,7 +77,7 @@ fn push_legend(page: &mut String) {
     page.push_str("</ul>\n");
 }
 
-/// Which lanes to draw. Apart from those that are always there, an actor gets a lane once it acts.
+/// The lanes to draw. Apart from the fixed ones, an actor gets a lane if it acts.
 fn lanes(events: &[Event]) -> Vec<&str> {
     let mut lanes = LANES.to_vec();
     for event in events {
@@ -129,7 +128,7 @@ fn middle(lane: usize) -> usize {
     AXIS + lane * LANE + LANE / 2
 }
 
-/// Adds the time at the start, and after each pause.
+/// Labels the time at the start and after each pause.
 fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usize) {
     let mut before = None;
     for (event, x) in events.iter().zip(places) {
@@ -145,7 +144,7 @@ fn push_axis(page: &mut String, events: &[Event], places: &[usize], height: usiz
     }
 }
 
-/// A time in seconds with no more than one decimal. Otherwise the labels of two pauses could touch.
+/// A time in seconds with at most one decimal. Otherwise, labels of adjacent pauses could touch.
 fn short_seconds(milliseconds: u64) -> String {
     match (milliseconds / 1000, milliseconds % 1000 / 100) {
         (seconds, 0) => format!("{seconds} s"),

@@ -5,50 +5,50 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The version of the format that this release understands.
+/// Supported version of the format.
 const VERSION: u64 = 1;
 
-/// What a simulation found.
+/// Results of a simulation.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The name of the simulation, e.g. `tests-memcached.the_sample_is_reconciled_under_faults`.
+    /// Name of the simulation, e.g. `tests-memcached.the_sample_is_reconciled_under_faults`.
     pub name: String,
-    /// Where in the test it is run, e.g. `tests/memcached.rs:40`.
+    /// Location of the simulation in the test, e.g. `tests/memcached.rs:40`.
     pub source: String,
-    /// The objects that were declared.
+    /// The declared objects.
     pub declarations: Vec<String>,
-    /// How long the simulation was to run.
+    /// Budget of the simulation.
     pub budget: Budget,
-    /// How many histories were run.
+    /// Number of histories that were run.
     pub histories: usize,
-    /// What the operator requests if nothing disturbs it.
+    /// The operator's requests without any disturbance.
     pub requests: Vec<Request>,
     /// All kinds of perturbations.
     pub perturbations: Vec<Perturbation>,
-    /// The file with kept histories, relative to the folder of the package.
+    /// File with kept histories, relative to the package.
     pub kept_file: String,
     /// The kept histories, which ran first.
     pub kept: Vec<Kept>,
     /// The histories in which the operator misbehaves.
     pub failures: Vec<Failure>,
-    /// Fields in the declarations that have no effect.
+    /// Fields in the declarations without any effect.
     pub unused_fields: Vec<String>,
-    /// Fields that we don't compare, because they differ between runs.
+    /// Fields excluded from comparisons because they differ between runs.
     pub masked: Vec<String>,
 }
 
-/// How long a simulation runs.
+/// Budget of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Budget {
-    /// For this many histories.
+    /// A number of histories.
     Histories(u64),
-    /// For this many seconds.
+    /// A number of seconds.
     Seconds(u64),
 }
 
-/// A request, and how often each kind of perturbation happened to it.
+/// A request, and how often each kind of perturbation disturbed it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
@@ -56,7 +56,7 @@ pub struct Request {
     pub request: String,
     /// Whether the request changes anything.
     pub changes: bool,
-    /// How often it was disturbed, by the kind of perturbation.
+    /// Number of disturbances, by kind of perturbation.
     pub disturbed: BTreeMap<String, usize>,
 }
 
@@ -68,13 +68,13 @@ pub struct Perturbation {
     pub kind: String,
     /// What it does, in words.
     pub description: String,
-    /// In how many histories it was tried.
+    /// Number of histories in which it was tried.
     pub histories: usize,
-    /// In how many of these it happened.
+    /// Number of histories in which it happened.
     pub reached: usize,
 }
 
-/// A history that is kept, and how it went.
+/// A kept history and its outcome.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
@@ -92,15 +92,15 @@ pub struct Failure {
     pub oracle: String,
     /// What the oracle found.
     pub message: String,
-    /// What the operator's user did, step by step.
+    /// Steps taken by the operator's user.
     pub steps: Vec<String>,
-    /// What happened to the operator.
+    /// Perturbations of the operator.
     pub perturbations: Vec<String>,
     /// The history as a single line of JSON.
     pub history: String,
     /// The timeline.
     pub events: Vec<Event>,
-    /// How many events are missing after the first half of `events`.
+    /// Number of events omitted after the first half of `events`.
     pub omitted_events: usize,
 }
 
@@ -114,7 +114,7 @@ pub struct Event {
     pub actor: String,
     /// What was done.
     pub text: String,
-    /// The status code, if it was a request.
+    /// Status code of a request.
     pub code: Option<u16>,
     /// Whether the request changed something.
     #[serde(default)]
@@ -144,7 +144,7 @@ impl Report {
         serde_json::from_value(value).map_err(|error| format!("not a report of a simulation: {error}"))
     }
 
-    /// How many requests change anything, and how many of those were disturbed.
+    /// Number of requests that change anything, and how many of those were disturbed.
     #[must_use]
     pub fn writes(&self) -> (usize, usize) {
         let writes = || self.requests.iter().filter(|request| request.changes);

@@ -1,4 +1,4 @@
-//! A field with all its details and nested fields.
+//! Renders a field with its details and nested fields.
 
 use rbuilder_schema::Schema;
 use serde_json::Value;
@@ -11,19 +11,19 @@ use super::super::fields::{Field, allowed_values, description_of, fields_of, rul
 use super::{breakable, escape, push_blocks, spans};
 use rbuilder_project::count::counted;
 
-/// From this depth on, objects are collapsed at first. `spec` has depth 0.
+/// Objects at this depth or deeper start out collapsed. `spec` has depth 0.
 const OPEN_DEPTH: usize = 2;
-/// From this depth on, fields are indented only slightly, and not at all on narrow screens. The
+/// Fields at this depth or deeper are only slightly indented, and not at all on narrow screens. The
 /// path above them shows where they belong.
 const DEEP: usize = 7;
-/// Shows at most this many enum values at first.
+/// Number of enum values shown initially.
 const MOST_VALUES: usize = 24;
-/// Shows the rules at once if there aren't more than this.
+/// Rules are expanded initially up to this number.
 const MOST_RULES: usize = 5;
-/// Collapses the rest of a description that is longer than this (in bytes).
+/// Length in bytes beyond which the rest of a description is collapsed.
 const LONG_DESCRIPTION: usize = 700;
 
-/// Adds the fields of an object as a list. `above` is the object's path as readers see it.
+/// Adds the fields of an object as a list. `above` is the displayed path of the object.
 pub(super) fn push_fields(page: &mut String, anchor: &str, above: &str, fields: &[Field<'_>], depth: usize) {
     if fields.is_empty() {
         return;
@@ -88,7 +88,7 @@ fn push_one(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, dep
     page.push_str("</li>\n");
 }
 
-/// The object that a deep field is in, since indentation doesn't show it on a narrow screen.
+/// Parent of a deep field, shown because narrow screens don't indent it.
 fn parent(path: &str) -> String {
     let name = path.rsplit('.').next().unwrap_or_default();
     format!("<span class=\"of\">{}.</span>", breakable(name))
@@ -114,7 +114,7 @@ fn push_text(page: &mut String, text: &str) {
     page.push_str("</div>\n");
 }
 
-/// How many blocks of a long description to show. That's the first paragraph, and the list or code
+/// Number of blocks of a long description to show: the first paragraph, and a list or code block
 /// that it introduces.
 fn first_blocks(blocks: &[Block<'_>]) -> usize {
     match blocks {

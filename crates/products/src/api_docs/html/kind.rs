@@ -1,5 +1,5 @@
-//! The section of a kind: its names, how its versions differ, examples, and the fields of each
-//! version.
+//! Renders the section of a kind: names, differences between versions, examples, and the fields of
+//! each version.
 
 use super::super::anchors::version_anchor;
 use super::super::compare::compare_versions;
@@ -109,7 +109,7 @@ fn columns(columns: &[Column]) -> String {
     columns.join(", ")
 }
 
-/// A single version is worth a table only if it's deprecated or not served.
+/// A single version only gets a table if it is deprecated or not served.
 fn push_versions(page: &mut String, kind: &Kind) {
     if let [only] = kind.versions.as_slice()
         && only.served
@@ -138,7 +138,7 @@ fn push_versions(page: &mut String, kind: &Kind) {
     page.push_str("</tbody>\n</table></div>\n");
 }
 
-/// Adds a table of the fields that differ between versions. Returns false if there are none.
+/// Adds a table of fields that differ between versions. Returns false if there are none.
 fn push_differences(page: &mut String, kind: &Kind) -> bool {
     if kind.versions.len() < 2 {
         return false;
@@ -180,7 +180,7 @@ fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differenc
         .preferred()
         .is_some_and(|preferred| std::ptr::eq(preferred, version));
     let api_version = format!("{}/{}", kind.group, version.name);
-    // On paper, other versions don't appear at all if they have the same fields.
+    // In print, leave out other versions with the same fields.
     let class = if is_preferred || has_differences {
         "version"
     } else {
@@ -198,7 +198,7 @@ fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differenc
         page.push_str("<p class=\"muted\">The schema names no fields.</p>\n");
     }
     push_rules(page, version.schema());
-    // Only expand the preferred version, so that a kind stays easy to survey.
+    // Only expand the preferred version, to keep the section short.
     if is_preferred {
         push_fields(page, &anchor, "", &fields, 0);
     } else {

@@ -1,10 +1,10 @@
-//! Renders the reference as a single HTML page that needs no other files, not even fonts, and that
-//! is readable without scripts.
+//! Renders the reference as a single HTML page without any other files (not even fonts), readable
+//! without scripts.
 //!
-//! Objects are `<details>` elements, because these work without scripts, with the keyboard, with
-//! the search of a browser and as the target of a link. The script only adds a search. By its
-//! hashes, the content security policy allows this style and this script and nothing else, so the
-//! page can't make requests whatever a description contains.
+//! Objects are `<details>` elements, which work without scripts, with the keyboard, with the
+//! browser's search and as link targets. The script only adds a search field. The content security
+//! policy allows just this style and script, by hash, so the page can't make requests whatever a
+//! description contains.
 
 mod field;
 mod kind;
@@ -20,11 +20,11 @@ use kind::push_kind;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("search.js");
 
-/// The hashes for the content security policy. A test checks them.
+/// Hashes for the content security policy, checked by a test.
 const STYLE_HASH: &str = "sha256-48cvdt/h305llSZr8mtMWRPdRcXbXcEHc1mf6Tey7Zk=";
 const SCRIPT_HASH: &str = "sha256-hzBa5IbHVLULkkxXiWHNYWWhoO2ouWOPqrt+eUAzo6c=";
 
-/// Renders the whole page.
+/// Renders the reference as an HTML page.
 pub fn render_html(reference: &Reference) -> String {
     let title = escape(&reference.title);
     let mut page = format!(
@@ -50,7 +50,7 @@ pub fn render_html(reference: &Reference) -> String {
     page
 }
 
-/// Adds the list of kinds by group. The search field in it is hidden until the script runs.
+/// Adds the list of kinds by group. Its search field stays hidden until the script runs.
 fn push_navigation(page: &mut String, reference: &Reference) {
     page.push_str("<nav aria-label=\"Kinds\">\n");
     page.push_str(&format!(
@@ -95,8 +95,7 @@ fn push_navigation(page: &mut String, reference: &Reference) {
     page.push_str("</nav>\n");
 }
 
-/// Adds a table of the kinds if there are several. On narrow screens it takes the place of the
-/// navigation.
+/// Adds a table of kinds if there are several. It replaces the navigation on narrow screens.
 fn push_overview(page: &mut String, reference: &Reference) {
     if reference.kinds.len() < 2 {
         return;
@@ -167,7 +166,7 @@ fn link(anchor: &str, text: &str) -> String {
     format!("<a href=\"#{}\">{}</a>", escape(anchor), breakable(text))
 }
 
-/// Lets a long name break between its words.
+/// Allows line breaks between the words of a long name.
 fn breakable(name: &str) -> String {
     let mut text = String::new();
     let mut was_lower = false;
@@ -205,7 +204,7 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Lets a long URL break after each `/`.
+/// Allows line breaks after each `/` of a long URL.
 fn breakable_address(text: &str) -> String {
     escape(text).replace('/', "/<wbr>")
 }
@@ -231,7 +230,7 @@ fn push_list(page: &mut String, is_ordered: bool, items: &[Item]) {
     let mut is_inner = false;
     let mut is_open = false;
     for item in items {
-        // The list may start with a nested item, which then has no parent to nest it in.
+        // A list may start with a nested item, which has no parent.
         let goes_in = item.level > 0 && is_open;
         match (is_inner, goes_in) {
             (false, true) => page.push_str("<ul>\n"),

@@ -1,5 +1,5 @@
-//! Highlights the syntax of YAML examples. It's no more than a guess, but a wrong one can only
-//! color a word, never change the text.
+//! Syntax highlighting for YAML examples. It is heuristic, but a wrong guess only affects the color
+//! of a word, never the text.
 
 use super::escape;
 

@@ -1,14 +1,13 @@
-//! The upgrade graph of a channel, which says to which version a cluster upgrades from each
-//! version.
+//! The upgrade graph of a channel, i.e. the version that a cluster upgrades to from each version.
 //!
 //! An entry of a channel may replace one other entry and skip several. The Operator Lifecycle
-//! Manager starts at the head, i.e. at the entry that no other entry replaces or skips, and follows
-//! `replaces` from there. It rejects the whole catalog if a channel has no head, or more than one.
-//! Since channels contain different versions, we compute the edges of a release separately for each
-//! of them.
+//! Manager starts at the head, i.e. the entry that no other entry replaces or skips, and follows
+//! `replaces` from there. It rejects the whole catalog unless every channel has exactly one head.
+//! Since channels contain different versions, the edges of a release are computed separately for
+//! each channel.
 //!
-//! The walk stops before any version that some entry skips. Every version below that point is
-//! stranded, unless it is skipped as well:
+//! The walk stops at any version that some entry skips. Every version below that point is stranded,
+//! unless it is skipped as well:
 //!
 //! ```text
 //! 0.4.0 > 0.3.0 > 0.2.0 > 0.1.0, and 0.4.0 skips 0.2.0: a cluster with 0.1.0 could only go to 0.2.0, which is not installed.
@@ -16,8 +15,8 @@
 //! ```
 //!
 //! This is why no edge may lead to a skipped version. See `Channel.validateReplacesChain` in
-//! operator-registry 1.61. Before 1.58, the walk went on below skipped versions. `verdicts.txt` has
-//! what operator-registry says about a few hundred graphs.
+//! operator-registry 1.61. Before 1.58, the walk went on below skipped versions. `verdicts.txt`
+//! contains operator-registry's verdicts on a few hundred graphs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,18 +52,18 @@ pub(super) struct Channel<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// Why the lifecycle manager would reject a channel, with the names of versions.
+/// Reason for which the lifecycle manager would reject a channel, with the names of versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChannelFault<'a> {
     Empty,
     Twice(&'a str),
-    /// Every version is replaced or skipped by another.
+    /// Every version is replaced or skipped by another one.
     Headless,
-    /// Each version replaces the next, and the last one replaces the first.
+    /// Each version replaces the next, and the last one the first.
     Cycle(Vec<&'a str>),
-    /// Several versions are neither replaced nor skipped. The highest comes first.
+    /// Several versions are neither replaced nor skipped. Highest first.
     Heads(Vec<&'a str>),
-    /// The head doesn't lead to these versions, and no entry skips them.
+    /// Versions that are neither reachable from the head nor skipped.
     Stranded(Vec<&'a str>),
 }
 
@@ -80,7 +79,7 @@ impl<'a> Channel<'a> {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    /// Adds a release. If there's an entry of this name, it is replaced.
+    /// Adds a release, or replaces the entry of the same name.
     pub(super) fn with_release(
         mut self,
         release: &'a str,
@@ -101,33 +100,32 @@ impl<'a> Channel<'a> {
         skipped.extend(skips.iter().map(String::as_str));
         let own = self.entries.iter().find(|entry| entry.name == release);
         match own {
-            // An existing release keeps the version that it replaces, unless that is skipped by
-            // now.
+            // An existing release keeps the version that it replaces, unless that version is now
+            // skipped.
             Some(own) if own.replaces.is_none_or(|name| !skipped.contains(name)) => return own.replaces,
             _ => {}
         }
         let others = || self.entries.iter().filter(|entry| entry.name != release);
-        // Pass over skipped versions. For example, if `0.2.1` skips `0.2.0`, it replaces the
-        // version that `0.2.0` replaced.
+        // Pass over skipped versions: if `0.2.1` skips `0.2.0`, it replaces what `0.2.0` replaced.
         let is_left = |entry: &&Entry<'_>| !skipped.contains(entry.name);
         let replaced: BTreeSet<&str> = others()
             .filter(is_left)
             .filter_map(|entry| entry.replaces)
             .collect();
-        // If some entry already replaces or skips the release, it's not going to be the head, so it
-        // takes the highest version below it.
+        // A release that is already replaced or skipped by some entry won't be the head, so it
+        // replaces the highest version below it.
         let is_inserted = replaced.contains(release) || skipped.contains(release);
         others()
             .filter(is_left)
             .map(|entry| entry.name)
-            // A new release replaces the head, because the channel would have two heads otherwise.
+            // A new release replaces the head; otherwise, the channel would have two.
             .filter(|name| is_inserted || !replaced.contains(name))
             // `0.1.1` after `0.2.0` would be a downgrade.
             .filter(|name| compare(name, release) == Ordering::Less)
             .max_by(|a, b| compare(a, b))
     }
 
-    /// Checks what the lifecycle manager demands of a channel, and returns the first fault.
+    /// Checks a channel against the lifecycle manager's rules, and returns the first fault.
     pub(super) fn check(&self) -> Result<(), ChannelFault<'a>> {
         let mut names = BTreeSet::new();
         if let Some(name) = self.names().find(|name| !names.insert(*name)) {
@@ -157,7 +155,7 @@ impl<'a> Channel<'a> {
             .collect()
     }
 
-    /// Every version must be reachable from the head or skipped by an entry.
+    /// Checks that every version is reachable from the head or skipped.
     fn check_reached(&self, head: &'a str) -> Result<(), ChannelFault<'a>> {
         let skipped = self.skipped();
         let mut edges = self.edges();
@@ -167,7 +165,7 @@ impl<'a> Channel<'a> {
         let stranded: Vec<&str> = self.names().filter(is_stranded).collect();
         match stranded.is_empty() {
             true => Ok(()),
-            // If there is a cycle, that's why the versions are stranded.
+            // If there is a cycle, it is what strands the versions.
             false => Err(self.find_cycle().unwrap_or(ChannelFault::Stranded(stranded))),
         }
     }
@@ -185,8 +183,8 @@ impl<'a> Channel<'a> {
         edges.flatten().collect()
     }
 
-    /// Follows `replaces` from `head` and returns all names on the way. Some may have no entry in
-    /// the channel.
+    /// Follows `replaces` from `head` and returns all names on the way, including those without an
+    /// entry in the channel.
     fn walk(&self, head: &'a str, edges: &BTreeMap<&str, &'a str>) -> Result<Vec<&'a str>, ChannelFault<'a>> {
         let mut seen = BTreeSet::from([head]);
         let mut reached = vec![head];
@@ -203,8 +201,8 @@ impl<'a> Channel<'a> {
     }
 }
 
-/// Compares the versions in two names, e.g. `shop.v0.1.0`. A name without a version isn't ours, so
-/// it sorts first.
+/// Compares the versions in two names, e.g. `shop.v0.1.0`. Names without a version aren't ours and
+/// sort first.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     version_in(a).cmp(&version_in(b))
 }
@@ -220,8 +218,8 @@ mod tests {
 
     use super::*;
 
-    /// Parses entries in the form `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`, i.e. a version, what it replaces,
-    /// and what it skips.
+    /// Parses entries such as `0.2.0 > 0.1.0 ~ 0.1.1,0.1.2`: a version, what it replaces, and what
+    /// it skips.
     fn channel(entries: &[&str]) -> Value {
         let name = |version: &str| format!("shop.v{version}");
         let entry = |text: &&str| {
@@ -247,30 +245,30 @@ mod tests {
             (line, "0.10.0", "", Some("shop.v0.2.0")),
             (line, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
             (line, "0.3.0-rc.1", "", Some("shop.v0.2.0")),
-            // It's below the head, so replacing that would be a downgrade.
+            // Lower than the head, so replacing the head would be a downgrade.
             (line, "0.1.1", "", None),
             (line, "0.2.0-rc.1", "", None),
-            // A release that already exists.
+            // An existing release.
             (line, "0.2.0", "", Some("shop.v0.1.0")),
             (line, "0.1.0", "", None),
-            // A release that exists, but now skips the version that it replaced.
+            // An existing release that now skips the version it replaced.
             (three, "0.3.0", "0.2.0", Some("shop.v0.1.0")),
             (three, "0.2.0", "0.1.0", None),
-            // It skips a version that itself skips another.
+            // Skips a version that itself skips another.
             (
                 &["0.2.1 > 0.1.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 "0.2.2",
                 "0.2.1",
                 Some("shop.v0.1.0"),
             ),
-            // The head already skips it.
+            // Already skipped by the head.
             (
                 &["0.2.0 > 0.1.0 ~ 0.1.1", "0.1.0"],
                 "0.1.1",
                 "",
                 Some("shop.v0.1.0"),
             ),
-            // There are several heads. That's for `check` to report.
+            // Several heads, which `check` reports.
             (&["0.2.0", "0.1.1"], "0.3.0", "", Some("shop.v0.2.0")),
             (&["0.2.0", "0.1.1"], "0.3.0", "0.2.0", Some("shop.v0.1.1")),
             (&["beta"], "0.3.0", "", Some("shop.vbeta")),
@@ -291,7 +289,7 @@ mod tests {
         for (entries, expected) in [
             (&["0.1.0"] as &[&str], Ok(())),
             (&["0.2.0 > 0.1.0", "0.1.0"], Ok(())),
-            // The replaced version may be in another channel.
+            // The replaced version may be in another channel only.
             (&["0.2.0 > 0.1.0"], Ok(())),
             (&["0.3.0 > 0.1.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"], Ok(())),
             (&["0.2.0 > 0.1.0 ~ 0.1.1", "0.1.1 > 0.1.0", "0.1.0"], Ok(())),
@@ -311,12 +309,12 @@ mod tests {
                 Err(Cycle(vec!["shop.v0.2.0", "shop.v0.1.0"])),
             ),
             (&["0.2.0 ~ 0.1.0", "0.1.0 ~ 0.2.0"], Err(Headless)),
-            // The walk from the head ends at a skipped version.
+            // The walk from the head stops at a skipped version.
             (
                 &["0.3.0 ~ 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 Err(Stranded(vec!["shop.v0.1.0"])),
             ),
-            // Nor does it take an edge that leads to one.
+            // It doesn't take an edge to a skipped version either.
             (
                 &["0.4.0 > 0.3.0 ~ 0.2.0", "0.3.0 > 0.2.0", "0.2.0 > 0.1.0", "0.1.0"],
                 Err(Stranded(vec!["shop.v0.1.0"])),

@@ -1,8 +1,7 @@
-//! What the lifecycle manager demands of a catalog, as in `opm validate`.
+//! The lifecycle manager's rules for a catalog, as in `opm validate`.
 //!
-//! It's all or nothing: a single wrong value makes it reject the entire catalog, so that no cluster
-//! that subscribes to it sees any release. See `ConvertToModel` and `Model.Validate` in
-//! operator-registry 1.61.
+//! A single invalid value makes it reject the entire catalog, so that no subscribed cluster sees
+//! any release. See `ConvertToModel` and `Model.Validate` in operator-registry 1.61.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +17,7 @@ use crate::bundle::version::is_version_range;
 use crate::bundle::{BundleOptions, SKIP_RANGE};
 use rbuilder_yaml::Document;
 
-/// The schemas that the lifecycle manager reads, with what messages call them and their fields.
+/// The schemas that the lifecycle manager reads, with their names in messages and their fields.
 const SCHEMAS: &[(&str, &str, Fields)] = &[
     (PACKAGE, "package", shape::PACKAGE),
     (CHANNEL, "channel", shape::CHANNEL),
@@ -26,8 +25,8 @@ const SCHEMAS: &[(&str, &str, Fields)] = &[
     (DEPRECATIONS, "deprecations", shape::DEPRECATIONS),
 ];
 
-/// Checks one document on its own, and returns an error for the first value that's missing or has
-/// the wrong type.
+/// Checks a single document. The error is about the first value that is missing or has the wrong
+/// type.
 pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     let value = &document.value;
     let place = format!("{path}:{}", document.line);
@@ -47,7 +46,7 @@ pub(super) fn check_document(document: &Document, path: &str) -> Result<()> {
     let Some(schema) = text_of(&value["schema"]) else {
         bail!("{place}: expected a document with a `schema`, such as `{CHANNEL}`");
     };
-    // Documents of other schemas aren't for the lifecycle manager.
+    // The lifecycle manager ignores documents of other schemas.
     let Some((_, noun, fields)) = SCHEMAS.iter().find(|(known, ..)| *known == schema) else {
         return Ok(());
     };
@@ -112,7 +111,7 @@ fn check_bundle(bundle: &Value, of: &str, place: &str) -> Result<()> {
             bail!("{place}: {}", fault.message(&of));
         }
     }
-    // A bundle can do without an image if the catalog itself has its objects.
+    // A bundle needs no image if the catalog contains its objects.
     let has_objects = items(&bundle["properties"]).any(|property| property["type"] == "olm.bundle.object");
     if text_of(&bundle["image"]).is_none() && !has_objects {
         bail!("{place}: expected an `image` in {of}");
@@ -147,8 +146,8 @@ fn read_version(bundle: &Value) -> Option<Version> {
     Version::parse(property["value"]["version"].as_str()?).ok()
 }
 
-/// Checks the types in a ClusterServiceVersion, its versions, and that each CRD entry says which
-/// kind it is about. `path` is what messages call the file.
+/// Checks the types and versions in a ClusterServiceVersion, and that each CRD entry names its
+/// kind. `path` is the path for messages.
 pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     if let Err(fault) = check_fields(csv, shape::CSV) {
         bail!("{}", fault.message(path));
@@ -179,11 +178,11 @@ pub(crate) fn check_csv_types(csv: &Value, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the merged ClusterServiceVersion, since the entry in the catalog is generated from it.
+/// Checks the merged ClusterServiceVersion, from which the catalog entry is generated.
 ///
 /// # Errors
-/// Fails if a value that goes into the catalog has the wrong type, or if the name or version is
-/// that of another release.
+/// Fails if a value that goes into the catalog has the wrong type, or if it has the name or version
+/// of another release.
 pub fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     let path = options.csv_path();
     check_csv_types(csv, &path)?;
@@ -202,21 +201,21 @@ pub fn check_csv(csv: &Value, options: &BundleOptions) -> Result<()> {
     Ok(())
 }
 
-/// A release, for checking it as part of a catalog.
+/// A release to check as part of a catalog.
 pub struct CheckedRelease<'a> {
-    /// The options of its bundle.
+    /// Options of its bundle.
     pub options: &'a BundleOptions,
     /// Its ClusterServiceVersion.
     pub csv: &'a Value,
-    /// The catalog as it was before the release.
+    /// The catalog before the release was added.
     pub present: &'a Catalog,
 }
 
 impl Catalog {
-    /// Checks what the lifecycle manager demands of a catalog.
+    /// Checks a catalog against the lifecycle manager's rules.
     ///
     /// # Errors
-    /// Returns the first fault, with help on how to make the release without it.
+    /// Returns the first fault, with help on how to avoid it.
     pub fn check(&self, release: &CheckedRelease<'_>) -> Result<()> {
         let path = Catalog::path(&self.package);
         self.check_owners(&path)?;
@@ -231,7 +230,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Names must be unique among the documents of the same schema and package.
+    /// Checks that names are unique among documents of the same schema and package.
     pub(super) fn check_names(&self, path: &str) -> Result<()> {
         let mut seen = BTreeMap::new();
         for (line, schema, package, name) in self.identities() {
@@ -245,7 +244,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Every document must belong to a package that is in the file.
+    /// Checks that every document belongs to a package in the file.
     fn check_owners(&self, path: &str) -> Result<()> {
         for (line, schema, package, name) in self.identities() {
             if self.in_package(PACKAGE, package).next().is_none() {
@@ -258,7 +257,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Line, schema, package and name of the documents that belong to a package.
+    /// Line, schema, package and name of each document that belongs to a package.
     fn identities(&self) -> impl Iterator<Item = (usize, &str, &str, &str)> {
         self.documents.iter().filter_map(|document| {
             let value = &document.value;
@@ -300,8 +299,8 @@ impl Catalog {
         self.check_deprecations(package, path)
     }
 
-    /// Every entry of a channel needs a bundle, and every bundle needs an entry and a version of
-    /// its own. `listed` has the entries as pairs of name and channel.
+    /// Checks that channel entries and bundles match, and that every bundle has a version of its
+    /// own. `listed` contains the entries as pairs of name and channel.
     fn check_bundles(&self, package: &str, listed: &BTreeSet<(&str, &str)>, path: &str) -> Result<()> {
         let bundles = || self.in_package(BUNDLE, package);
         let has = |entry: &str| bundles().any(|bundle| bundle["name"] == entry);
@@ -330,7 +329,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Deprecations must refer to a package, channel or bundle that exists.
+    /// Checks that deprecations refer to an existing package, channel or bundle.
     fn check_deprecations(&self, package: &str, path: &str) -> Result<()> {
         let mut seen = BTreeSet::new();
         for entry in self
@@ -414,8 +413,8 @@ fn advise_on_edit(fault: &ChannelFault<'_>, path: &str) -> String {
     format!("{change} in {path}")
 }
 
-/// How to avoid the fault with other flags. We only suggest flags that make every channel of the
-/// release valid, and nothing if there are none.
+/// Help on how to avoid the fault with other flags. Empty unless some flags make every channel of
+/// the release valid.
 fn advise_on_release(
     fault: &ChannelFault<'_>,
     channel: &str,
@@ -424,8 +423,7 @@ fn advise_on_release(
     let options = release.options;
     let own = options.csv_name(&options.version);
     let replaced = replaced_by(release.csv);
-    // The catalog takes `replaces` from the ClusterServiceVersion, and the user has edited it
-    // there.
+    // The user edited `replaces` in the ClusterServiceVersion, which the catalog follows.
     if options.channels[0] == channel && replaced != options.replaced.as_deref() {
         let path = options.csv_path();
         return Some(match &options.replaced {
@@ -449,8 +447,8 @@ fn advise_on_release(
     }
 }
 
-/// Tries out which flags would make every channel of the release valid, when they also cover the
-/// versions in `left_out`.
+/// Finds flags that make every channel of the release valid and also cover the versions in
+/// `left_out`.
 fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<String> {
     let CheckedRelease { options, present, .. } = release;
     let prefix = options.csv_name("");
@@ -480,7 +478,7 @@ fn suggest_flags(left_out: &[&str], release: &CheckedRelease<'_>) -> Option<Stri
     (!ways.is_empty()).then(|| ways.join(", or "))
 }
 
-/// The channel for a minor version, e.g. `stable-0.1`.
+/// Channel of a minor version, e.g. `stable-0.1`.
 fn series_channel(channel: &str, version: &str) -> String {
     let is_series = |text: &str| {
         let is_number = |part: &str| part.parse::<u64>().is_ok();

@@ -1,4 +1,4 @@
-//! A file-based catalog of this release and the earlier ones.
+//! A file-based catalog of this release and earlier ones.
 
 mod channel;
 mod check;
@@ -21,22 +21,22 @@ const CHANNEL: &str = "olm.channel";
 const BUNDLE: &str = "olm.bundle";
 const DEPRECATIONS: &str = "olm.deprecations";
 
-/// The catalog of a package, which is empty before the first release. Its file may also contain
-/// other packages, and we keep their documents.
+/// The catalog of a package; empty before the first release. Documents of other packages in the
+/// same file are kept.
 #[derive(Debug)]
 pub struct Catalog {
     package: String,
     documents: Vec<Document>,
 }
 
-/// Which version a release replaces in a channel.
+/// The version that a release replaces in a channel.
 struct Edge<'a> {
     channel: &'a str,
     replaced: Option<String>,
 }
 
 impl Catalog {
-    /// The path of a package's catalog.
+    /// Path of a package's catalog.
     pub fn path(package: &str) -> String {
         format!("catalog/{package}/catalog.yaml")
     }
@@ -44,9 +44,9 @@ impl Catalog {
     /// Parses the catalog of a package.
     ///
     /// # Errors
-    /// Fails if the text isn't YAML, or if a value has another type than the lifecycle manager
-    /// expects. It also fails if two documents have the same name, because merging would lose
-    /// releases then.
+    /// Fails if `text` isn't valid YAML, or if a value doesn't have the type that the lifecycle
+    /// manager expects. Also fails on two documents of the same name, because merging would lose
+    /// releases.
     pub fn parse(package: &str, text: &str) -> Result<Catalog> {
         let path = Catalog::path(package);
         let documents = read_documents(&path, text)?;
@@ -61,12 +61,12 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The default channel of the package.
+    /// Default channel of the package.
     pub fn default_channel(&self) -> Option<&str> {
         self.of_schema(PACKAGE).next()?["defaultChannel"].as_str()
     }
 
-    /// The version that a release replaces in its first channel.
+    /// Version that a release replaces in its first channel.
     pub fn find_replaced(&self, options: &BundleOptions) -> Option<String> {
         let requested = options.replaces.as_ref().map(|version| options.csv_name(version));
         let found = || {
@@ -76,7 +76,8 @@ impl Catalog {
         requested.or_else(|| found().map(str::to_owned))
     }
 
-    /// The highest version of the package in any channel, or the highest one lower than `below`.
+    /// Highest version of the package in any channel, optionally limited to those lower than
+    /// `below`.
     pub fn highest_version(&self, below: Option<&Version>) -> Option<Version> {
         let channels: Vec<Channel> = self.of_schema(CHANNEL).map(Channel::read).collect();
         let prefix = format!("{}.v", self.package);
@@ -87,7 +88,7 @@ impl Catalog {
             .max()
     }
 
-    /// The channels of a release in which no earlier version upgrades to it.
+    /// Channels of a release in which no earlier version upgrades to it.
     pub fn unreached_channels(&self, options: &BundleOptions) -> Vec<String> {
         let has_range = options.skip_range.is_some() || !options.skips.is_empty();
         let edges = self.find_edges(options.replaced.as_deref(), options);
@@ -98,8 +99,8 @@ impl Catalog {
             .collect()
     }
 
-    /// The edges of a release in each of its channels. `first` is the version that its
-    /// ClusterServiceVersion replaces, which is what counts in the first channel.
+    /// The edges of a release in each of its channels. `first` is the version that the
+    /// ClusterServiceVersion replaces, and applies to the first channel.
     fn find_edges<'a>(&self, first: Option<&str>, options: &'a BundleOptions) -> Vec<Edge<'a>> {
         let edge = |channel| Edge {
             channel,
@@ -120,8 +121,8 @@ impl Catalog {
             .map(Channel::read)
             .unwrap_or_default();
         let has = |name: &str| entries.names().any(|other| other == name);
-        // If the channel has no other entry, clusters can only come to it from the first channel,
-        // so it gets the same edge.
+        // Without other entries, clusters can only reach this channel from the first one, so it
+        // gets the same edge.
         if channel == options.channels[0] || entries.names().all(|name| name == own) {
             return first.map(str::to_owned);
         }

@@ -1,10 +1,10 @@
-//! Adds a release to a catalog by merging the documents that it changes into the file.
+//! Adds a release to a catalog by merging the changed documents into the file.
 //!
 //! Users edit this file too: they list older versions, describe channels, and remove retired
-//! releases. So a release only changes its package, its channels and its bundle. In a channel, we
-//! insert the lines of the new entry above the existing ones. We can't avoid printing other
-//! documents anew, e.g. the package, so these are merged. The merge base is what we wrote last,
-//! reduced to the entries that are still in the file:
+//! releases. So a release only changes its package, its channels and its bundle. In a channel, the
+//! lines of the new entry are inserted above the existing ones. Other documents, e.g. the package,
+//! have to be printed anew and are merged. The merge base is the text we last wrote, reduced to
+//! entries that are still in the file:
 //!
 //! ```text
 //! last written       file                base                with the release
@@ -26,7 +26,7 @@ use rbuilder_project::edit::merge::RebasedChange;
 use rbuilder_yaml::Document;
 
 /// Adds a release to a catalog. `csv` is its ClusterServiceVersion with the user's edits, `written`
-/// is the catalog as we last wrote it, and `present` is what's in the file now.
+/// is the catalog as last written by us, and `present` is the current file.
 pub fn add_release(
     csv: &Value,
     options: &BundleOptions,
@@ -35,7 +35,7 @@ pub fn add_release(
 ) -> RebasedChange {
     let release = Release::new(csv, options, present);
     let in_base = |document: &Document| {
-        // The merge converts everything to the line endings of the file, so CRs don't matter here.
+        // The merge normalizes line endings, so CRs don't matter here.
         let document = Document {
             text: document.text.replace("\r\n", "\n"),
             ..document.clone()
@@ -66,9 +66,9 @@ fn print_document(value: Value) -> Document {
     }
 }
 
-/// A document as we last wrote it, but with the channel entries that are in the file now, because
-/// users add and remove some. A channel that we never wrote is its own base. If it has comments, we
-/// print it anew so that the merge sees that they would be lost.
+/// A document as last written by us, but with the channel entries of the current file, because
+/// users add and remove some. A channel that we never wrote is its own base. If it has comments, it
+/// is printed anew, so that the merge notices that they would be lost.
 fn align(document: &Document, written: &Catalog) -> Document {
     let present = &document.value;
     let is_same = |value: &&Value| {
@@ -141,7 +141,7 @@ impl<'a> Release<'a> {
             Some(CHANNEL) => {
                 let mut entries = self.entries.iter();
                 let entry = entries.find(|(channel, _)| name == channel);
-                // If the channel only lacks the entry, we can insert that as lines.
+                // If only the entry is missing, it can be inserted as lines.
                 entry.is_some_and(|(_, entry)| insert_entry(document, entry).is_none())
             }
             Some(BUNDLE) => *name == self.bundle["name"],
@@ -197,7 +197,7 @@ impl<'a> Release<'a> {
     }
 }
 
-/// Puts the new entry first, or in place of the entry with the same name.
+/// Prepends the new entry, or replaces the entry of the same name.
 fn with_entry(channel: &Value, new: &Value) -> Value {
     let mut entries = channel["entries"].as_array().cloned().unwrap_or_default();
     match entries.iter_mut().find(|entry| entry["name"] == new["name"]) {
@@ -209,8 +209,8 @@ fn with_entry(channel: &Value, new: &Value) -> Value {
     channel
 }
 
-/// Inserts the lines of an entry above the first one. This isn't possible if the channel already
-/// has the entry, or if its entries aren't a block list.
+/// Inserts the lines of an entry above the first one. Returns `None` if the channel already has the
+/// entry, or if its entries aren't a block list.
 fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     let entries = channel.value["entries"].as_array()?;
     if entries.iter().any(|entry| entry["name"] == new["name"]) {
@@ -234,7 +234,7 @@ fn insert_entry(channel: &Document, new: &Value) -> Option<Document> {
     }
     text.push_str(&below);
     let value = with_entry(&channel.value, new);
-    // What we took for the list may be in the middle of a string, so check the result.
+    // The supposed list may be part of a string, so check the result.
     let is_right = rbuilder_yaml::parse::<Value>(&text).is_ok_and(|parsed| parsed == value);
     is_right.then_some(Document {
         line: channel.line,

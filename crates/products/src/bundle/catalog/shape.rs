@@ -1,8 +1,8 @@
-//! The types of the fields that the lifecycle manager reads in catalogs and ClusterServiceVersions.
+//! The types of fields that the lifecycle manager reads in catalogs and ClusterServiceVersions.
 //!
-//! Since it unmarshals into Go structs, a single value of the wrong type makes the entire catalog
-//! fail, while `null` is the same as absent, unknown fields are ignored, and the case of field
-//! names doesn't matter. See `declcfg.go` and `property.go` in operator-registry 1.61, and
+//! It unmarshals into Go structs, so a single value of the wrong type fails the entire catalog,
+//! while `null` is the same as absent, unknown fields are ignored, and field names are
+//! case-insensitive. See `declcfg.go` and `property.go` in operator-registry 1.61, and
 //! `clusterserviceversion_types.go` in operator-framework/api.
 
 use serde_json::Value;
@@ -11,10 +11,10 @@ pub(super) enum Shape {
     Any,
     Text,
     Bool,
-    /// Bytes in base64.
+    /// Base64-encoded bytes.
     Bytes,
     List(&'static Shape),
-    /// A map of strings.
+    /// A map with string values.
     Texts,
     Fields(Fields),
 }
@@ -86,7 +86,7 @@ const REFERENCE: Shape = Shape::Fields(&[("schema", Text), ("name", Text)]);
 const DEPRECATION: Shape = Shape::Fields(&[("reference", REFERENCE), ("message", Text)]);
 pub(super) const DEPRECATIONS: Fields = &[("package", Text), ("entries", List(&DEPRECATION))];
 
-/// Values of properties, by the type of the property.
+/// Types of property values, by property type.
 pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ("olm.package", &[("packageName", Text), ("version", Text)]),
     (
@@ -116,7 +116,7 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// The fields of a ClusterServiceVersion that end up in a catalog.
+/// Fields of a ClusterServiceVersion that end up in a catalog.
 pub(super) const CSV: Fields = &[
     (
         "metadata",
@@ -144,7 +144,7 @@ pub(super) const CSV: Fields = &[
     ),
 ];
 
-/// A value of the wrong type, or the name of a field in the wrong case.
+/// A value of the wrong type, or a field name in the wrong case.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShapeFault {
     /// E.g. `entries[1].replaces`. Empty for the document itself.
@@ -154,7 +154,7 @@ pub(super) struct ShapeFault {
 }
 
 impl ShapeFault {
-    /// `of` says what the value is in, e.g. "channel `stable`".
+    /// `of` names what contains the value, e.g. "channel `stable`".
     pub(super) fn message(&self, of: &str) -> String {
         let ShapeFault {
             path,
@@ -168,7 +168,7 @@ impl ShapeFault {
     }
 }
 
-/// Checks the types of the fields, and returns the first fault.
+/// Checks the types of fields, and returns the first fault.
 pub(super) fn check_fields(value: &Value, fields: Fields) -> Result<(), ShapeFault> {
     check_map(value, fields, "")
 }
@@ -184,7 +184,7 @@ fn check_map(value: &Value, fields: Fields, path: &str) -> Result<(), ShapeFault
         };
         match fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
             Some((name, shape)) if name == key => check_value(value, shape, &at)?,
-            // Go would accept this spelling too, but we would not find the field.
+            // Go accepts this spelling too, but we wouldn't find the field.
             Some((name, _)) => {
                 return Err(ShapeFault {
                     path: path.to_owned(),
