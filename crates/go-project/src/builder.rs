@@ -3,51 +3,51 @@
 use super::expression::{TypeRef, find_type, print_tokens};
 use super::lexer::{Text, Token};
 
-/// What the chain after `NewControllerManagedBy` says.
+/// Parsed chain after `NewControllerManagedBy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Builder {
-    /// The line where the chain starts.
+    /// Line where the chain starts.
     pub line: usize,
-    /// The type in `For`.
+    /// Type passed to `For`.
     pub kind: Option<TypeRef>,
-    /// The types in `Owns`.
+    /// Types passed to `Owns`.
     pub owns: Vec<TypeRef>,
-    /// The calls of `Watches`.
+    /// Calls of `Watches`.
     pub watches: Vec<GoWatch>,
-    /// The name in `Named`, if it's a literal.
+    /// Name passed to `Named`, if it is a literal.
     pub name: Option<String>,
     /// Whether only a change of the generation triggers a reconcile.
     pub is_by_generation: bool,
     /// `MaxConcurrentReconciles`, if it's a literal.
     pub concurrency: Option<u16>,
-    /// Calls and options that we don't take over.
+    /// Calls and options that we don't convert.
     pub others: Vec<OtherCall>,
 }
 
 /// A call of `Watches`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoWatch {
-    /// The type that is watched.
+    /// The watched type.
     pub object: TypeRef,
-    /// The map function, or the name of another handler.
+    /// Map function, or name of another handler.
     pub handler: String,
 }
 
-/// A call that we don't take over.
+/// A call that we don't convert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherCall {
-    /// The line of the call.
+    /// Line of the call.
     pub line: usize,
-    /// The method.
+    /// Name of the method.
     pub name: String,
-    /// The arguments as they are in the source, except for white space.
+    /// Arguments as written, with normalized whitespace.
     pub arguments: String,
 }
 
-/// Nothing corresponds to these calls in Rust, and nothing needs to.
+/// Calls that need no counterpart in Rust.
 const SILENT: [&str; 4] = ["Complete", "Build", "WithDefaulter", "WithValidator"];
 
-/// Reads the calls of a chain. What's in parentheses belongs to the call around them.
+/// Reads the calls of a chain. Nested calls count as arguments of the outer one.
 pub(crate) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut builder = Builder {
         line,
@@ -56,7 +56,7 @@ pub(crate) fn read_builder(line: usize, tokens: &[&Token]) -> Builder {
     let mut at = skip_arguments(tokens, 1);
     while let (Some(dot), Some(name)) = (tokens.get(at), tokens.get(at + 1)) {
         let Some(name) = name.word().filter(|_| dot.is_sign('.')) else {
-            // Go on, since the chain may continue in another statement: `b = b.Owns(…)`.
+            // Go on: the chain may continue in another statement, e.g. `b = b.Owns(…)`.
             at += 1;
             continue;
         };
@@ -76,7 +76,7 @@ impl Builder {
         let has_word = |word: &str| arguments.iter().any(|token| token.is_word(word));
         let generation =
             has_word("GenerationChangedPredicate") || has_word("TypedGenerationChangedPredicate");
-        // Inside of `Or` or `Not`, it doesn't limit the events to changes of the generation.
+        // Within `Or` or `Not`, the predicate doesn't limit events to generation changes.
         let generation = generation && !has_word("Or") && !has_word("Not");
         let predicates = predicates_of(name, arguments);
         let is_taken = generation && is_generation_alone(predicates) && TAKEN.contains(&name);
@@ -114,7 +114,7 @@ impl Builder {
             "WithEventFilter" => self.is_by_generation |= generation,
             "WithOptions" => self.add_options(line, arguments),
             name if SILENT.contains(&name) => {}
-            // Only report these, because any other name is an unrelated call in the same function.
+            // Only report these names; others are unrelated calls in the same function.
             name if ["WatchesRawSource", "WatchesMetadata", "WithLogConstructor"].contains(&name) => {
                 self.pass_over(line, name, arguments)
             }
@@ -154,7 +154,7 @@ impl Builder {
             });
             let end = end.take_while(|is_end| !is_end).count();
             let number = match &value[..end] {
-                // Without a type checker, we only know a number that is a literal.
+                // Without a type checker, we only know the values of literals.
                 [number] if name == "MaxConcurrentReconciles" => {
                     number.word().and_then(|word| word.parse().ok())
                 }
@@ -173,10 +173,10 @@ impl Builder {
     }
 }
 
-/// Rust has an equivalent for a generation predicate on these calls.
+/// Calls on which a generation predicate has an equivalent in Rust.
 const TAKEN: [&str; 2] = ["For", "WithEventFilter"];
 
-/// The predicates of a call, which most calls wrap in `builder.WithPredicates(…)`.
+/// The predicates of a call, usually wrapped in `builder.WithPredicates(…)`.
 fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Token] {
     match name {
         "WithEventFilter" => arguments,
@@ -190,7 +190,7 @@ fn predicates_of<'a, 't>(name: &str, arguments: &'a [&'t Token]) -> &'a [&'t Tok
     }
 }
 
-/// Whether there's no predicate other than the one for generations.
+/// Whether the generation predicate is the only one.
 fn is_generation_alone(predicates: &[&Token]) -> bool {
     let mut words = predicates.iter().filter_map(|token| token.word());
     words.all(|word| {
@@ -198,7 +198,7 @@ fn is_generation_alone(predicates: &[&Token]) -> bool {
     })
 }
 
-/// Where the argument list at `start` ends. If there is none, that's `start` itself.
+/// End of the argument list at `start`, or `start` itself if there is none.
 fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
     if !tokens.get(start).is_some_and(|token| token.is_sign('(')) {
         return start;

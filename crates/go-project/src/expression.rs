@@ -5,19 +5,18 @@ use super::lexer::{Text, Token};
 /// A reference to a type, e.g. `&appsv1.Deployment{}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeRef {
-    /// The line of the expression.
+    /// Line of the expression.
     pub line: usize,
-    /// What the file calls the package. Empty for a type of the same package.
+    /// Package name in the file; empty for the file's own package.
     pub package: String,
-    /// The type.
+    /// Name of the type.
     pub name: String,
 }
 
-/// Expressions are cut off after this many characters.
+/// Maximum length of an expression in characters. Longer ones are truncated.
 const LONGEST_EXPRESSION: usize = 80;
 
-/// The tokens of an expression. It goes on until there's a comma, a closing bracket, or the end of
-/// the line.
+/// The tokens of an expression, up to a comma, a closing bracket, or the end of the line.
 pub(crate) fn expression_of(tokens: &[Token], line: usize) -> impl Iterator<Item = &Token> {
     let mut depth = 0_usize;
     tokens.iter().take_while(move |token| {

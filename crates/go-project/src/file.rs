@@ -1,5 +1,5 @@
-//! Parses what matters for an operator in a Go file, i.e. imports, functions, controllers, markers
-//! and flags.
+//! Parses the parts of a Go file that matter for an operator: imports, functions, controllers,
+//! markers and flags.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use super::expression::{TypeRef, expression_of, find_type, print_tokens};
 use super::lexer::{Text, Token, tokenize};
 use super::program::Program;
 
-/// A Go source file, as far as it matters for an operator.
+/// The parts of a Go source file that matter for an operator.
 #[derive(Debug, Default)]
 pub struct GoFile {
     /// Path in the project.
     pub path: String,
-    /// The path of each import, by package name or alias.
+    /// Import paths by package name or alias.
     pub imports: BTreeMap<String, String>,
     /// Functions and methods.
     pub functions: Vec<Function>,
-    /// The controllers that are built here.
+    /// Controllers built in this file.
     pub controllers: Vec<Builder>,
-    /// The object types that are passed to `NewWebhookManagedBy`.
+    /// Object types passed to `NewWebhookManagedBy`.
     pub webhooks: Vec<TypeRef>,
-    /// Markers without their plus, and the lines they are on.
+    /// Markers without the leading `+`, with their lines.
     pub markers: Vec<(usize, String)>,
-    /// What is assigned to `LeaderElectionID`.
+    /// Values assigned to `LeaderElectionID`.
     pub leader_election_ids: Vec<Setting>,
     /// What makes the file part of a program.
     pub program: Program,
@@ -32,31 +32,31 @@ pub struct GoFile {
 /// A function or method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The first line.
+    /// First line.
     pub line: usize,
-    /// The type of the receiver, if it's a method.
+    /// Type of the receiver, for a method.
     pub receiver: Option<String>,
-    /// The name.
+    /// Name.
     pub name: String,
-    /// The last line.
+    /// Last line.
     pub end: usize,
 }
 
-/// A value that is assigned to a field.
+/// A value assigned to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The line of the assignment.
+    /// Line of the assignment.
     pub line: usize,
-    /// The expression as it is in the source, except for white space.
+    /// Expression as written, with normalized whitespace.
     pub expression: String,
-    /// The value, if it's a string literal.
+    /// Value of a string literal.
     pub literal: Option<String>,
 }
 
 const BUILDERS: [&str; 2] = ["NewControllerManagedBy", "NewWebhookManagedBy"];
 
 impl GoFile {
-    /// Parses a file. This never fails, because we skip what we don't recognize.
+    /// Parses a file. Never fails, because unrecognized parts are skipped.
     pub fn parse(path: &str, source: &str) -> GoFile {
         let (tokens, markers) = tokenize(source);
         let mut file = GoFile {
@@ -73,8 +73,7 @@ impl GoFile {
     }
 
     pub(crate) fn parse_imports(path: &str, source: &str) -> GoFile {
-        // Nothing else can be declared before the imports, so the rest of the file needn't even be
-        // tokenized.
+        // Imports precede all other declarations, so the rest of the file needn't be tokenized.
         let ends = ["\nconst ", "\nfunc ", "\ntype ", "\nvar "];
         let end = ends.iter().filter_map(|word| source.find(word)).min();
         let (tokens, _) = tokenize(&source[..end.unwrap_or(source.len())]);
@@ -133,8 +132,8 @@ impl GoFile {
                         open.end = token.line;
                     }
                 }
-                // Thanks to gofmt, each declaration starts a line and is outside of any brackets.
-                // Any other `func` is a literal or a type.
+                // gofmt puts each declaration at the start of a line and outside of brackets. Any
+                // other `func` is a literal or a type.
                 _ if depth == 0 && begins_line && token.is_word("func") => {
                     self.functions.extend(read_function(&tokens[at..]))
                 }
@@ -151,7 +150,7 @@ impl GoFile {
             .filter(|at| tokens[*at].word().is_some_and(|word| BUILDERS.contains(&word)))
             .collect();
         for (number, start) in starts.iter().enumerate() {
-            // A chain ends at the latest where the next one starts, or with its function.
+            // A chain ends where the next one starts, or with its function.
             let limit = starts.get(number + 1).copied().unwrap_or(tokens.len());
             let line = tokens[*start].line;
             let end = self
@@ -174,7 +173,7 @@ impl GoFile {
     fn read_settings(&mut self, tokens: &[Token]) {
         for (at, token) in tokens.iter().enumerate() {
             let sets = |sign: char| tokens.get(at + 1).is_some_and(|next| next.is_sign(sign));
-            // This may be a field in a literal, or an assignment. It must not be a comparison.
+            // A field in a literal or an assignment, but not a comparison.
             let is_assigned = sets('=') && tokens.get(at + 2).is_some_and(|next| !next.is_sign('='));
             if token.is_word("LeaderElectionID") && (sets(':') || is_assigned) {
                 let value = &tokens[at + 2..];
@@ -193,7 +192,7 @@ impl GoFile {
     }
 }
 
-/// What Go calls a package by default, which is the last segment of its path that isn't a version.
+/// Default name of a package in Go: the last segment of its path that isn't a version.
 fn default_name(path: &str) -> String {
     let is_version = |part: &&str| {
         part.len() > 1 && part.starts_with('v') && part[1..].bytes().all(|byte| byte.is_ascii_digit())
@@ -201,7 +200,7 @@ fn default_name(path: &str) -> String {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
     match (is_version(&last), parts.next()) {
-        // `api/v1` is a package named v1, while `x/v2` is a module named x.
+        // `api/v1` is a package named v1, but `x/v2` is version 2 of a module named x.
         (true, Some(above))
             if !above.is_empty()
                 && path.contains('.')

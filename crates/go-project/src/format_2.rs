@@ -1,5 +1,5 @@
-//! PROJECT in version 2 of its format, as kubebuilder 2 and operator-sdk 1.0 wrote it. It lacks the
-//! name of the project and its layout, and knows only the name of each kind.
+//! PROJECT in format version 2, as written by kubebuilder 2 and operator-sdk 1.0. It lacks the name
+//! and the layout of the project, and only has the names of kinds.
 
 use anyhow::Result;
 use rbuilder_yaml::describe_failure;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::read_repo;
 use crate::tree::Tree;
 
-/// Converts PROJECT from version 2 to 3. `None` if it's any other version.
+/// Converts PROJECT from version 2 to 3. `None` for any other version.
 pub(crate) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     let path = crate::project::FILE;
     let old: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(path, text, &error))?;
@@ -17,7 +17,7 @@ pub(crate) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     }
     let domain = old["domain"].as_str().unwrap_or_default();
     let resources = old["resources"].as_array().into_iter().flatten();
-    // Somebody has edited the file and left an entry without a kind.
+    // Skip entries without a kind, e.g. from a manual edit.
     let is_whole = |resource: &&Value| ["kind", "version"].iter().all(|key| resource[key].is_string());
     let resources: Vec<Value> = resources
         .filter(is_whole)
@@ -45,7 +45,7 @@ pub(crate) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     Ok(Some(project.to_string()))
 }
 
-/// The last segment of the module, or the name of the directory if there's no module.
+/// Last segment of the module path, or the directory name without a module.
 fn name_of(repo: &str, tree: &Tree) -> String {
     let is_major = |word: &&str| {
         word.strip_prefix('v')

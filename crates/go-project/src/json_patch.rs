@@ -3,8 +3,8 @@
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
-/// Applies all operations of a patch, or none of them if one can't be applied. We only support
-/// `add`, `remove`, `replace` and `test`.
+/// Applies all operations of a patch, or none if one fails. Only supports `add`, `remove`,
+/// `replace` and `test`.
 pub(crate) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
     let mut patched = object.clone();
     for operation in operations {

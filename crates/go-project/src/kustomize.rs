@@ -9,18 +9,18 @@ use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
 
 const MOST: usize = 2_000;
 
-/// A kustomization, or a file that one lists directly or indirectly.
+/// A kustomization, or a file that a kustomization lists directly or indirectly.
 pub struct Reached {
-    /// The path of the file.
+    /// Path of the file.
     pub path: String,
-    /// If it's a kustomization, the directory that it is for. `None` for a file of objects.
+    /// Directory of a kustomization. `None` for a file of objects.
     pub folder: Option<String>,
-    /// The documents in the file.
+    /// Documents in the file.
     pub documents: Vec<Value>,
 }
 
-/// Follows the kustomizations in `roots`. `read` returns the documents of a file, which are none if
-/// it doesn't exist.
+/// Follows the kustomizations in `roots`. `read` returns the documents of a file, or none if it
+/// doesn't exist.
 pub fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) -> Vec<Reached> {
     let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
     let mut seen = BTreeSet::new();
@@ -56,7 +56,7 @@ pub fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) 
     reached
 }
 
-/// The files and directories that a kustomization lists, as they are written there.
+/// Files and directories listed in a kustomization, as written.
 pub fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
     let lists = ["resources", "bases", "components"].into_iter();
     let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());

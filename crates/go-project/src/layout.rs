@@ -1,8 +1,8 @@
 //! Finds the manifests of a project.
 //!
 //! kubebuilder scaffolds `config/crd`, `config/rbac`, `config/manager` and `config/webhook`. Some
-//! projects have moved these to subdirectories, e.g. to `config/components/crd`, and others have
-//! their CRDs nowhere but in a chart.
+//! projects moved these to subdirectories, e.g. to `config/components/crd`, and others only have
+//! CRDs in a chart.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use super::{GoProject, Manifests};
 use crate::project::{Api, Resource, strip_domain};
 use crate::tree::Tree;
 
-/// The directories that kubebuilder scaffolds, and what projects call them instead.
+/// Directories scaffolded by kubebuilder, and alternative names found in projects.
 const FOLDERS: [(&str, &[&str]); 4] = [
     ("config/crd/", &["crd", "crds"]),
     ("config/rbac/", &["rbac"]),
@@ -23,7 +23,7 @@ const FOLDERS: [(&str, &[&str]); 4] = [
     ("config/webhook/", &["webhook", "webhooks"]),
 ];
 
-/// Manifests in these directories aren't meant for the clusters of users.
+/// Directories with manifests that aren't meant for users' clusters.
 const APART: [&str; 8] = [
     "test",
     "tests",
@@ -35,30 +35,30 @@ const APART: [&str; 8] = [
     "olm-catalog",
 ];
 
-/// The CRD of a kind, and where it is.
+/// The CRD of a kind, and its file.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundDefinition<'a> {
-    /// The path of the file.
+    /// Path of the file.
     pub path: &'a str,
     /// The CustomResourceDefinition.
     pub crd: &'a Value,
-    /// Whether `config/default` or `config/crd` includes it. If they don't include any CRD, all
-    /// count as installed.
+    /// Whether `config/default` or `config/crd` includes it. If they include no CRD at all, every
+    /// CRD counts as installed.
     pub is_installed: bool,
 }
 
 impl<'a> FoundDefinition<'a> {
-    /// The group that it defines.
+    /// Group of the CRD.
     pub fn group(&self) -> &'a str {
         self.crd["spec"]["group"].as_str().unwrap_or_default()
     }
 
-    /// The kind that it defines.
+    /// Kind of the CRD.
     pub fn kind(&self) -> &'a str {
         self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
     }
 
-    /// The version that is stored.
+    /// Storage version of the CRD.
     pub fn stored_version(&self) -> &'a str {
         let mut versions = self.crd["spec"]["versions"].as_array().into_iter().flatten();
         let stored = versions.find(|version| version["storage"] == true);
@@ -69,7 +69,7 @@ impl<'a> FoundDefinition<'a> {
 }
 
 impl GoProject {
-    /// One CRD for each kind, which is one that a kustomization installs if there's a choice.
+    /// One CRD per kind, preferably one that is installed by a kustomization.
     pub fn definitions(&self) -> Vec<FoundDefinition<'_>> {
         let installed = self.installed_files();
         let mut found: BTreeMap<(&str, &str), FoundDefinition<'_>> = BTreeMap::new();
@@ -115,7 +115,7 @@ impl GoProject {
             .collect()
     }
 
-    /// The directories of the kustomizations to start from: that of the CRDs, and `config/default`.
+    /// Directories of the kustomizations to start from: the CRDs' and `config/default`.
     pub(crate) fn kustomization_roots(&self) -> Vec<String> {
         let crd = self.manifests.iter().find(|file| file.place == CRD_LIST);
         let crd = crd.and_then(|file| file.path.rsplit_once('/'));
@@ -123,7 +123,7 @@ impl GoProject {
         crd.into_iter().chain(["config/default".to_owned()]).collect()
     }
 
-    /// Records for each file where kubebuilder would have scaffolded it.
+    /// Sets for each file where kubebuilder would have scaffolded it.
     pub(crate) fn set_places(&mut self) {
         for (place, names) in FOLDERS {
             if self.manifests.iter().any(|file| file.path.starts_with(place)) {
@@ -133,8 +133,7 @@ impl GoProject {
                 .manifests
                 .iter()
                 .filter_map(|file| find_folder(&file.path, names));
-            // If several directories have one of these names, take the one that is closest to the
-            // root.
+            // If several directories have one of these names, prefer the one closest to the root.
             let Some(folder) = folders.min_by_key(|folder| (folder.matches('/').count(), *folder)) else {
                 continue;
             };
@@ -147,8 +146,8 @@ impl GoProject {
         }
     }
 
-    /// PROJECT may list kinds for which `config/` has no CRD. Looks for these elsewhere, starting
-    /// with the directory that has the most of them.
+    /// Finds CRDs outside of `config/` for kinds in PROJECT that have none there. Starts with the
+    /// directory that contains most of them.
     pub(crate) fn read_definitions_elsewhere(&mut self, tree: &Tree, paths: &[String]) {
         let mut missing = self.kinds_without_definition();
         if missing.is_empty() {
@@ -165,7 +164,7 @@ impl GoProject {
                 .iter()
                 .map(|(folder, files)| (count(files), folder))
                 .filter(|(count, _)| *count > 0)
-                // If there's a tie, prefer the directory that is closest to the root.
+                // In a tie, prefer the directory closest to the root.
                 .max_by_key(|(count, folder)| {
                     (*count, Reverse(folder.matches('/').count()), Reverse(*folder))
                 });
@@ -195,8 +194,8 @@ impl GoProject {
             if resource.is_foreign() || found.contains(key) {
                 continue;
             }
-            // There are projects that have changed a group nowhere but in the source. So if no CRD
-            // has the group, go by the kind, as long as only one CRD in the domain has it.
+            // Some projects changed a group only in the source. So if no CRD has the group, go by
+            // the kind, provided that just one CRD in the domain has it.
             let groups: Vec<&str> = found
                 .iter()
                 .filter(|found| found.1 == resource.kind && !listed.contains(found))
@@ -205,7 +204,7 @@ impl GoProject {
                 .collect();
             let group = match groups.as_slice() {
                 [group] => Some(*group),
-                // PROJECT may have the whole group where only the part before the domain should be.
+                // PROJECT may contain the full group where only the part before the domain belongs.
                 groups => groups.iter().find(|group| **group == resource.group).copied(),
             };
             if let Some(own) = group.and_then(|group| strip_domain(group, &resource.domain)) {
@@ -214,8 +213,8 @@ impl GoProject {
         }
     }
 
-    /// Adds the domain of the project to PROJECT entries that lack it, as older versions of
-    /// operator-sdk left it out.
+    /// Adds the project's domain to PROJECT entries without one, which older versions of
+    /// operator-sdk wrote.
     pub(crate) fn settle_domains(&mut self) {
         let known = &mut self.project.known;
         let domain = &known.domain;
@@ -228,8 +227,8 @@ impl GoProject {
         }
     }
 
-    /// Adds kinds whose group is declared in the source but isn't in the domain of the project.
-    /// PROJECT only lists them if the user has told kubebuilder their domain.
+    /// Adds kinds whose group is declared in the source but outside of the project's domain.
+    /// PROJECT only lists these if the user passed their domain to kubebuilder.
     pub(crate) fn list_kinds_of_other_domains(&mut self) {
         let declared = self.declared_groups();
         let known = &self.project.known;
@@ -259,7 +258,7 @@ impl GoProject {
         self.project.known.resources.extend(more);
     }
 
-    /// Domain and name of the kinds in PROJECT that have no CRD.
+    /// Domain and name of each kind in PROJECT without a CRD.
     fn kinds_without_definition(&self) -> Vec<(String, String)> {
         let found = self.definitions();
         let resources = self.project.known.resources.iter();
@@ -270,8 +269,8 @@ impl GoProject {
             .collect()
     }
 
-    /// Finds a domain for a project that has none. It's what all its groups end in, or else the
-    /// first group.
+    /// Finds a domain for a project without one: the common suffix of all groups, or else the first
+    /// group.
     pub(crate) fn find_domain(&mut self) {
         let known = &mut self.project.known;
         if !known.domain.is_empty() {
@@ -288,7 +287,7 @@ impl GoProject {
         let mut ends = first
             .match_indices('.')
             .map(|(at, _)| &first[at + 1..])
-            // Don't take a top-level domain, e.g. `io`.
+            // Reject a top-level domain, e.g. `io`.
             .filter(|end| end.contains('.'));
         let has_all = |end: &&str| groups.iter().all(|group| strip_domain(group, end).is_some());
         let domain = match has_all(&first.as_str()) {
@@ -308,7 +307,7 @@ impl GoProject {
 const DEFINITION: &str = "CustomResourceDefinition";
 const CRD_LIST: &str = "config/crd/kustomization.yaml";
 
-/// Whether an object is really a CRD. A patch for one has no versions.
+/// Whether an object really is a CRD. A patch for a CRD has no versions.
 fn is_definition(crd: &Value) -> bool {
     crd["kind"] == DEFINITION
         && crd["spec"]["versions"].is_array()
@@ -325,7 +324,7 @@ fn is_apart(path: &str) -> bool {
     path.split('/').any(|step| APART.contains(&step))
 }
 
-/// The part of a path up to a directory that has one of these names.
+/// Part of a path up to a directory with one of these names.
 fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
     let mut end = 0;
     for step in path.split_inclusive('/') {
@@ -337,8 +336,8 @@ fn find_folder<'a>(path: &'a str, names: &[&str]) -> Option<&'a str> {
     None
 }
 
-/// Reads the files with CRDs outside of `config/`, by directory. What isn't YAML, e.g. the
-/// templates of a chart, is skipped.
+/// Reads files with CRDs outside of `config/`, by directory. Skips files that aren't YAML, e.g.
+/// chart templates.
 fn read_folders(tree: &Tree, paths: &[String]) -> BTreeMap<String, Vec<Manifests>> {
     let mut folders: BTreeMap<String, Vec<Manifests>> = BTreeMap::new();
     let outside = paths

@@ -1,5 +1,5 @@
-//! Splits Go source into tokens. We don't need a parser to find calls, imports and functions, and
-//! this way nothing can fail.
+//! Splits Go source into tokens. That's enough to find calls, imports and functions, and unlike a
+//! parser, it never fails.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -11,7 +11,7 @@ pub(crate) struct Token {
 pub(crate) enum Text {
     /// An identifier, a keyword or a number.
     Word(String),
-    /// What's in a string literal, with its escapes.
+    /// Content of a string literal, with its escapes.
     String(String),
     Sign(char),
 }
@@ -40,11 +40,10 @@ impl Token {
     }
 }
 
-/// The markers that matter to us start like this.
+/// Prefixes of the markers that matter to us.
 const MARKERS: [&str; 2] = ["kubebuilder:", "groupName="];
 
-/// Returns the tokens, and the markers in comments. These come with their line and without the
-/// plus.
+/// Returns the tokens, and the markers in comments with their lines, without the leading `+`.
 pub(crate) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
     let (mut tokens, mut markers) = (Vec::new(), Vec::new());
     let mut line = 1;
@@ -61,7 +60,7 @@ pub(crate) fn tokenize(source: &str) -> (Vec<Token>, Vec<(usize, String)>) {
             }
             end
         } else if let Some(comment) = rest.strip_prefix("/*") {
-            // The `/*` is not part of `comment`, so this is two more than for the `*/` alone.
+            // `comment` excludes the `/*`, so this is two more than for the `*/` alone.
             comment.find("*/").map_or(rest.len(), |end| end + 4)
         } else if first == '`' {
             let end = rest[1..].find('`').map_or(rest.len(), |end| end + 2);
@@ -105,7 +104,7 @@ fn is_word_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Where a quoted literal ends. If nothing terminates it, that's at the end of the line.
+/// End of a quoted literal. An unterminated one ends with its line.
 fn find_end(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {

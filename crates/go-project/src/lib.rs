@@ -1,7 +1,7 @@
 //! Reads a kubebuilder project in Go, i.e. PROJECT, the manifests in config/, and the source.
 //!
-//! We don't trust the input. Links aren't followed, sizes and counts are limited, and a file that
-//! can't be read is reported rather than fatal.
+//! The input is untrusted: symlinks aren't followed, sizes and counts are limited, and an
+//! unreadable file is reported rather than fatal.
 
 mod builder;
 mod expression;
@@ -33,8 +33,8 @@ pub use layout::FoundDefinition;
 pub use patches::Unfollowed;
 pub use program::Program;
 
-/// How large a file may be in bytes, and how many files there may be. Some projects have all their
-/// CRDs in one file of 5 MB.
+/// Maximum file size in bytes, and maximum number of files. Some projects have all CRDs in one file
+/// of 5 MB.
 const MAX_FILE: usize = 16 << 20;
 const MAX_FILES: usize = 5_000;
 
@@ -43,17 +43,17 @@ const MAX_FILES: usize = 5_000;
 pub struct GoProject {
     /// PROJECT, in format 3.
     pub project: Project,
-    /// The Go module. It's in `go.mod`, or else in `repo` of PROJECT.
+    /// Go module path from `go.mod`, or else from `repo` in PROJECT.
     pub repo: String,
-    /// The YAML files in config/, by path.
+    /// YAML files in config/, by path.
     pub manifests: Vec<Manifests>,
-    /// The source, without tests and generated files.
+    /// Source files, without tests and generated files.
     pub files: Vec<GoFile>,
-    /// Generated source. We only read its imports.
+    /// Generated source, of which only imports are read.
     generated_files: Vec<GoFile>,
-    /// Files that could not be read, and why.
+    /// Unreadable files, with reasons.
     pub unread: Vec<(String, String)>,
-    /// Parts of kustomizations that were not applied to `manifests`.
+    /// Parts of kustomizations that weren't applied to `manifests`.
     pub unfollowed: Vec<Unfollowed>,
 }
 
@@ -62,12 +62,11 @@ pub struct GoProject {
 pub struct Manifests {
     /// Path in the project.
     pub path: String,
-    /// Where kubebuilder would have scaffolded the file. In most projects that's the same as
-    /// `path`.
+    /// Where kubebuilder would have scaffolded the file. Same as `path` in most projects.
     pub place: String,
-    /// The text of the file, before any patch.
+    /// Text of the file, without patches.
     pub text: String,
-    /// The documents, after the patches of the kustomizations that list them.
+    /// Documents, with the patches of the kustomizations that list them.
     pub documents: Vec<Value>,
 }
 
@@ -119,8 +118,7 @@ impl GoProject {
         for path in &paths {
             found.read_file(tree, path);
         }
-        // The order matters, because most of these steps rely on what the ones before have
-        // corrected.
+        // The order matters: most steps rely on corrections made by earlier ones.
         found.find_domain();
         found.set_places();
         found.read_definitions_elsewhere(tree, &paths);
@@ -167,23 +165,23 @@ impl GoProject {
         }
     }
 
-    /// The manifests that belong at a place in kubebuilder's layout.
+    /// Manifests for a place in kubebuilder's layout.
     pub fn manifest(&self, place: &str) -> Option<&Manifests> {
         self.manifests.iter().find(|file| file.place == place)
     }
 
-    /// The text of the manifests at a path.
+    /// Text of the manifests at a path.
     pub fn file_text(&self, path: &str) -> Option<String> {
         let mut files = self.manifests.iter();
         files.find(|file| file.path == path).map(|file| file.text.clone())
     }
 
-    /// The first document at a place. For a kustomization, that's the only one.
+    /// First document at a place. For a kustomization, that's the only one.
     pub fn first_document(&self, place: &str) -> Option<&Value> {
         self.manifest(place)?.documents.first()
     }
 
-    /// The documents of a kind with their paths, from all files whose place starts with a prefix.
+    /// Documents of a kind with their paths, from all files whose place starts with a prefix.
     pub fn documents<'a>(
         &'a self,
         place: &'a str,
@@ -202,8 +200,8 @@ impl GoProject {
     }
 }
 
-/// Parses the documents of a file. CRDs of `v1beta1`, which Kubernetes accepted before 1.22, become
-/// `v1`.
+/// Parses the documents of a file. `v1beta1` CRDs, which Kubernetes accepted before 1.22, are
+/// converted to `v1`.
 fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     let mut documents = parse_documents(text)?;
     for document in &mut documents {
@@ -214,7 +212,7 @@ fn parse_manifests(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     Ok(documents)
 }
 
-/// Whether the file says that it's generated, in the form that Go has standardized.
+/// Whether the file has Go's standard comment for generated code.
 fn is_marked_generated(text: &str) -> bool {
     let mut lines = text.lines().take_while(|line| !line.starts_with("package "));
     lines.any(|line| line.starts_with("// Code generated ") && line.ends_with(" DO NOT EDIT."))
@@ -237,7 +235,7 @@ fn read_repo(tree: &Tree, text: &str) -> Result<String> {
     let module = module
         .map(|module| module.trim_matches('"'))
         .filter(|module| !module.is_empty());
-    // `go.mod` comes first, because imports have to agree with it, while nobody updates PROJECT
+    // `go.mod` takes precedence: imports have to agree with it, whereas PROJECT is rarely updated
     // when a project moves.
     Ok(module.or(all["repo"].as_str()).unwrap_or_default().to_owned())
 }

@@ -1,4 +1,4 @@
-//! Which packages end up in programs.
+//! Determines the packages that end up in programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use super::GoProject;
 use crate::paths::folder_of;
 
 impl GoProject {
-    /// The directories of all packages that a program imports, directly or indirectly. `None` if
-    /// there is no program, or if we don't know the Go module.
+    /// Directories of all packages that a program imports, directly or indirectly. `None` without a
+    /// program or a known Go module.
     pub fn linked_folders(&self) -> Option<BTreeSet<&str>> {
         if self.repo.is_empty() {
             return None;
@@ -31,7 +31,7 @@ impl GoProject {
         (!linked.is_empty()).then_some(linked)
     }
 
-    /// The directory of a package, if it's one of the project.
+    /// Directory of a package, if it is in the project.
     fn folder_of_package<'a>(&self, path: &'a str) -> Option<&'a str> {
         match path.strip_prefix(self.repo.as_str())? {
             "" => Some(""),
@@ -39,7 +39,7 @@ impl GoProject {
         }
     }
 
-    /// The API groups that packages of the project declare with `+groupName`.
+    /// API groups declared with `+groupName` in packages of the project.
     pub fn declared_groups(&self) -> BTreeSet<&str> {
         let markers = self.files.iter().flat_map(|file| &file.markers);
         let groups = markers.filter_map(|(_, marker)| marker.strip_prefix("groupName="));

@@ -1,8 +1,7 @@
-//! Applies the patches of kustomizations, because it's the patched CRDs and Deployment that
-//! clusters get.
+//! Applies the patches of kustomizations, since clusters get the patched CRDs and Deployment.
 //!
-//! We leave out what kubebuilder's own patches change, since components of our scaffold make the
-//! same changes, i.e. the metrics proxy, certificates and their mounts, ports, conversions, and the
+//! Changes made by kubebuilder's own patches are left out, because components of our scaffold make
+//! the same changes: the metrics proxy, certificates and their mounts, ports, conversions, and the
 //! annotations for cert-manager's CA injector.
 
 use std::collections::BTreeSet;
@@ -19,19 +18,19 @@ use crate::project::{Resource, Webhooks};
 
 const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";
-/// How many patches we apply. Projects have one or two for each CRD.
+/// Maximum number of patches. Projects have one or two per CRD.
 const MOST_PATCHES: usize = 400;
 const DEFAULT: &str = "config/default";
-/// Annotations of cert-manager start like this. Components of our scaffold set them.
+/// Prefix of cert-manager annotations, which components of our scaffold set.
 const CERTIFICATES: &str = "cert-manager.io/";
-/// The patch with which Prometheus verifies the metrics certificate. A component of our scaffold
-/// replaces it.
+/// The patch with which Prometheus verifies the metrics certificate. Replaced by a component of our
+/// scaffold.
 const MONITOR_PATCH: &str = "/monitor_tls_patch.yaml";
 
 /// A patch or another part of a kustomization that was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// What the report calls it, e.g. "patch config/default/patch.yaml".
+    /// Name in the report, e.g. "patch config/default/patch.yaml".
     pub what: String,
     /// Why it was not applied.
     pub reason: String,
@@ -40,20 +39,20 @@ pub struct Unfollowed {
 struct Patch {
     origin: String,
     documents: Vec<Value>,
-    /// Which objects the kustomization selects for it. `null` if the patch itself names its target.
+    /// The kustomization's selector for the patch. `null` if the patch itself names its target.
     target: Value,
 }
 
 impl GoProject {
-    /// Applies the patches of `config/default` and `config/crd` to CRDs and Deployments. Any other
-    /// patch is reported.
+    /// Applies the patches of `config/default` and `config/crd` to CRDs and Deployments. Other
+    /// patches are reported.
     pub(crate) fn apply_patches(&mut self) {
         let before = self.manifests.clone();
         let read = |path: &str| documents_at(&before, path);
         let roots = self.kustomization_roots();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let mut reached = follow_kustomizations(&roots, &read);
-        // The patches of a directory come before those of the directory that includes it.
+        // Patches of a directory apply before those of the including directory.
         reached.reverse();
         let files = self.manifests.iter_mut().flat_map(|file| {
             let path = &file.path;
@@ -120,9 +119,9 @@ impl GoProject {
         self.unfollowed = unfollowed;
     }
 
-    /// If a patch gives a CRD a conversion webhook, its stored version becomes the hub. kubebuilder
-    /// 3 doesn't record that in PROJECT. Returns a row for the report if PROJECT doesn't even have
-    /// the kind.
+    /// If a patch gives a CRD a conversion webhook, its storage version becomes the hub, which
+    /// kubebuilder 3 doesn't record in PROJECT. Returns a row for the report if the kind isn't in
+    /// PROJECT at all.
     fn record_conversion(&mut self, crd: &Value) -> Option<Unfollowed> {
         let (group, kind) = (
             crd["spec"]["group"].as_str()?,
@@ -169,7 +168,7 @@ impl GoProject {
     }
 }
 
-/// A CRD or Deployment, and what it was before the first patch.
+/// A CRD or Deployment, and its state before the first patch.
 struct Object<'a> {
     path: &'a str,
     value: &'a mut Value,
@@ -181,7 +180,7 @@ fn documents_at(manifests: &[Manifests], path: &str) -> Vec<Value> {
     file.map(|file| file.documents.clone()).unwrap_or_default()
 }
 
-/// Reads the patches of a kustomization, in each of the three forms that kustomize has supported.
+/// Reads the patches of a kustomization, in all three forms that kustomize has supported.
 fn read_patches(
     list: &str,
     folder: &str,
@@ -237,11 +236,11 @@ impl Patch {
                 false => (&document["kind"], &document["metadata"]["name"]),
             };
             let is_wanted = |wanted: &Value, found: &Value| match wanted.as_str() {
-                // Kustomize accepts any regular expression here, but we only support this one.
+                // kustomize accepts any regular expression here; we only support this one.
                 None | Some("" | ".*") => true,
                 Some(wanted) => found == wanted,
             };
-            // We don't support these, so the patch ends up in the report.
+            // Unsupported selectors, so the patch ends up in the report.
             let has_selector = ["labelSelector", "annotationSelector"]
                 .iter()
                 .any(|key| !self.target[key].is_null());
@@ -269,7 +268,7 @@ impl Patch {
     }
 }
 
-/// Whether a patch does nothing but set annotations of cert-manager.
+/// Whether a patch only sets cert-manager annotations.
 fn is_of_certificates(patch: &Value) -> bool {
     if let Some(operations) = patch.as_array() {
         let is_annotation = |operation: &Value| {
@@ -291,8 +290,8 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
         Some(operations) => apply_json_patch(&mut patched, operations)?,
         None => strategic::merge(&mut patched, patch),
     }
-    // A patch can't change the identity of an object, but with an explicit target it may have
-    // another name in it.
+    // A patch can't change an object's identity, but with an explicit target it may contain another
+    // name.
     for key in ["apiVersion", "kind"] {
         if let Some(patched) = patched.as_object_mut() {
             patched.insert(key.to_owned(), before[key].clone());
@@ -309,7 +308,7 @@ fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
 
 fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     if let Some(spec) = patched.get_mut("spec").and_then(Value::as_object_mut) {
-        // It's PROJECT that records which webhook converts.
+        // The converting webhook is recorded in PROJECT instead.
         spec.remove("conversion");
         if let Some(conversion) = before["spec"].get("conversion") {
             spec.insert("conversion".to_owned(), conversion.clone());
@@ -322,9 +321,9 @@ fn restore_scaffolded_of_definition(patched: &mut Value, before: &Value) {
     }
 }
 
-/// In older projects, this sidecar protects metrics.
+/// Sidecar that protects metrics in older projects.
 const PROXY: &str = "kube-rbac-proxy";
-/// The scaffold sets these flags itself, or their default fits the rest of it.
+/// Flags that the scaffold sets itself, or whose default fits the scaffold.
 const SCAFFOLDED_FLAGS: [&str; 8] = [
     "enable-leader-election",
     "health-probe-bind-address",
@@ -336,12 +335,12 @@ const SCAFFOLDED_FLAGS: [&str; 8] = [
     "webhook-cert-path",
 ];
 const SCAFFOLDED_PORTS: [u64; 3] = [8080, 8443, 9443];
-/// Paths of certificates start like this.
+/// Prefix of certificate paths.
 const CERTIFICATE_PATHS: &str = "/tmp/k8s-";
-/// The component config of kubebuilder 3. Its ConfigMap is reported separately.
+/// Component config of kubebuilder 3. Its ConfigMap is reported separately.
 const COMPONENT_CONFIG: &str = "controller_manager_config.yaml";
 
-/// Undoes what components of our scaffold would change in the same way.
+/// Reverts changes that components of our scaffold make as well.
 fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     let before = &before["spec"]["template"]["spec"];
     let Some(pod) = patched.pointer_mut("/spec/template/spec") else {
@@ -369,7 +368,7 @@ fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
             });
         }
     }
-    // Without their mounts, some of the new volumes have no purpose either.
+    // Without their mounts, some of the new volumes are unused.
     let mounted: BTreeSet<String> = ["containers", "initContainers"]
         .into_iter()
         .flat_map(|key| pod[key].as_array().into_iter().flatten())
@@ -381,8 +380,8 @@ fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     });
 }
 
-/// Removes items that are new and that `is_scaffolded` accepts. A list that is empty now and wasn't
-/// there before goes as well.
+/// Removes new items accepted by `is_scaffolded`, and the list itself if it was added and is now
+/// empty.
 fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded: &dyn Fn(&Value) -> bool) {
     let Some(items) = value.get_mut(key).and_then(Value::as_array_mut) else {
         return;

@@ -2,8 +2,8 @@
 //! sets up.
 //!
 //! Flags may be declared with the package `flag`, with pflag, or with a flag set of either, e.g.
-//! `cmd.Flags().StringVar(&level, "log-level", …)` or `fs.Bool("dry-run", …)`. We also find the
-//! name if it's a constant or variable in the same file.
+//! `cmd.Flags().StringVar(&level, "log-level", …)` or `fs.Bool("dry-run", …)`. The name may also be
+//! a constant or variable in the same file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use super::lexer::{Text, Token};
 pub struct Program {
     /// Whether the file has `func main`.
     pub has_main: bool,
-    /// The names of cobra commands.
+    /// Names of cobra commands.
     pub commands: Vec<String>,
-    /// The names of command-line flags, and their lines.
+    /// Names of command-line flags, with their lines.
     pub flags: Vec<(usize, String)>,
-    /// How many controllers and webhooks are registered with a manager.
+    /// Number of controllers and webhooks registered with a manager.
     pub setups: usize,
 }
 
@@ -31,13 +31,13 @@ const SETS: [&str; 4] = [
     "LocalFlags",
     "LocalNonPersistentFlags",
 ];
-/// Functions that declare a flag start like this.
+/// Prefixes of functions that declare a flag.
 const KINDS: [&str; 12] = [
     "Bool", "Bytes", "Count", "Duration", "Float", "Func", "IP", "Int", "String", "Text", "Uint", "Var",
 ];
 
-/// How many tokens we look at to find a name. There has to be a limit, because calls that nothing
-/// terminates would take quadratic time.
+/// Maximum number of tokens to search for a name. Without a limit, unterminated calls would take
+/// quadratic time.
 const MAX_TOKENS: usize = 500;
 
 impl Program {
@@ -70,7 +70,7 @@ impl Program {
     }
 }
 
-/// Whether these tokens end with a package or flag set, on which a method is then called.
+/// Whether the tokens end with a package or flag set on which a method is then called.
 fn declares_flags(before: &[Token], sets: &BTreeSet<&str>) -> bool {
     match before {
         [.., name, open, close] if open.is_sign('(') && close.is_sign(')') => {
@@ -129,8 +129,8 @@ fn find_strings(tokens: &[Token]) -> BTreeMap<&str, &str> {
     found
 }
 
-/// The name in a call that declares a flag, e.g. in `(&level, "log-level", …)`. If the first
-/// argument is the variable, it's the second one.
+/// The name in a flag declaration, e.g. in `(&level, "log-level", …)`. It is the second argument if
+/// the first one is the variable.
 fn find_name(function: &str, arguments: &[Token], names: &BTreeMap<&str, &str>) -> Option<String> {
     let position = usize::from(function.contains("Var"));
     let mut depth = 0_usize;
@@ -221,7 +221,7 @@ mod tests {
         check_flags("cmd.Flags().Lookup(\"a\")\nrootCmd.Flags().StringVar(", &[]);
     }
 
-    /// A call must not take longer to read just because nothing terminates it.
+    /// An unterminated call must not be slower to read.
     #[test]
     fn unterminated_calls_take_linear_time() {
         for part in ["flag.String(", "NewFlagSet ", "cmd.Flags().Int("] {

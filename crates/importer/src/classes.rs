@@ -1,8 +1,8 @@
-//! The types of one version of a kind, one for each shape in its schema.
+//! The types of one version of a kind, one per shape in its schema.
 //!
-//! Places of the same shape share a type. The shape leaves out whatever a field can set for itself,
-//! e.g. its description, its default, or how a list is merged, but it has the descriptions of inner
-//! fields.
+//! Places of the same shape share a type. A shape excludes everything that a field can set itself,
+//! e.g. its description, its default, or how a list is merged, but includes the descriptions of
+//! inner fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use crate::words::{singular, type_name};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ty {
-    /// The path of a type without parts.
+    /// Path of a type without type arguments.
     Leaf(&'static str),
     Kubernetes(String, Arc<Schema>),
-    /// A struct or enum of the file, as an index into [`Classes::list`].
+    /// A struct or enum in the file, as an index into [`Classes::list`].
     Class(usize),
     List(Box<Ty>),
     Map(Box<Ty>),
-    /// An item of a list or value of a map that may be `null`.
+    /// A list item or map value that may be `null`.
     Nullable(Box<Ty>),
 }
 
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// What the schema of the type has to be, without the keys that its fields set.
+    /// Required schema of the type, without the keys that its fields set.
     pub(crate) schema: Arc<Schema>,
     pub(crate) body: Body,
-    /// The places that use the type, in the order of the schema.
+    /// Places that use the type, in schema order.
     pub(crate) uses: Vec<Use>,
-    /// Empty until we assign names, unless it's fixed.
+    /// Empty until names are assigned, unless it is fixed.
     pub(crate) name: String,
-    /// Set for the spec and the status, because these are never shared.
+    /// Set for the spec and the status, which are never shared.
     pub(crate) is_root: bool,
     pub(crate) doc: Option<Arc<str>>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Class {
 #[derive(Debug)]
 pub(crate) enum Body {
     Struct(Vec<Member>),
-    /// The Rust identifier and the JSON name of each variant.
+    /// Rust identifier and JSON name of each variant.
     Enum(Vec<(String, String)>),
 }
 
@@ -56,10 +56,10 @@ pub(crate) struct Member {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Use {
-    /// The path from the kind to this place, each step of it as part of a type name.
+    /// Path from the kind to this place, with each step as part of a type name.
     pub(crate) path: Vec<String>,
     pub(crate) description: Option<Arc<str>>,
-    /// Whether it's a field. Unlike an item or a value, a field can have a description of its own.
+    /// Whether this is a field. Unlike an item or a value, a field can have its own description.
     pub(crate) is_field: bool,
 }
 
@@ -146,7 +146,7 @@ impl<'k> Classes<'k> {
             *last = singular(last);
         }
         let ty = self.ty(schema, &path, false);
-        // `Value` has a variant for `null` already.
+        // `Value` already has a variant for `null`.
         let is_any = ty == Ty::Leaf("serde_json::Value");
         if schema.nullable && !is_any {
             Ty::Nullable(Box::new(ty))
@@ -194,13 +194,13 @@ impl<'k> Classes<'k> {
         self.note(id, schema, path, is_field)
     }
 
-    /// The type for a shape. If there is none yet, the error has the number of the shape.
+    /// The type for a shape. The error is the number of a new shape.
     fn known(&mut self, shape: &Schema) -> Result<usize, usize> {
         let number = self.shapes.number(shape);
         self.by_shape.get(&number).copied().ok_or(number)
     }
 
-    /// Frees what we only need for looking up types while schemas are added.
+    /// Frees the lookup tables that are only needed while schemas are added.
     pub(crate) fn forget_shapes(&mut self) {
         self.by_shape = BTreeMap::new();
         self.shapes = Interner::default();
@@ -219,8 +219,8 @@ impl<'k> Classes<'k> {
         for class in self.list.iter_mut().filter(|class| !class.is_root) {
             let all_described = class.uses.iter().all(|place| place.description.is_some());
             let mut of_parts = class.uses.iter().filter(|place| !place.is_field);
-            // Items and values can't have descriptions of their own, so their type has to have it.
-            // A field can, so then it matters little which one we take.
+            // Items and values can't have their own descriptions, so their type needs one. A field
+            // can, in which case the choice hardly matters.
             class.doc = match (of_parts.next(), class.uses.first()) {
                 (Some(part), _) => part.description.clone(),
                 (None, Some(first)) if all_described => first
@@ -233,7 +233,7 @@ impl<'k> Classes<'k> {
     }
 }
 
-/// The first sentence, or the whole paragraph if there's no end of a sentence in it.
+/// The first sentence, or the whole paragraph if no sentence ends in it.
 fn first_sentence(text: &str) -> &str {
     let paragraph = text.split("\n\n").next().unwrap_or(text);
     let end = paragraph
@@ -257,8 +257,8 @@ fn shape(schema: &Schema) -> Schema {
     }
 }
 
-/// The variants of an enum. `None` if a value can't become a name, or if two of them would have the
-/// same one.
+/// Variants of an enum. `None` if a value can't become a name, or if two values would get the same
+/// one.
 fn variants(schema: &Schema) -> Option<Vec<(String, String)>> {
     if schema.enumeration.is_empty() || schema.nullable {
         return None;
@@ -299,7 +299,7 @@ impl Ty {
         found
     }
 
-    /// The k8s-openapi type in this type, if there is one.
+    /// The k8s-openapi type within this type, if any.
     pub(crate) fn foreign_path(&self) -> Option<&str> {
         match self {
             Ty::Leaf(path) if path.starts_with("k8s_openapi::") => Some(path),
@@ -318,7 +318,7 @@ impl Ty {
         }
     }
 
-    /// The type of the items of a list or the values of a map.
+    /// Type of the items of a list or the values of a map.
     pub(crate) fn part(&self) -> Option<&Ty> {
         match self {
             Ty::List(part) | Ty::Map(part) => Some(part),

@@ -3,15 +3,15 @@
 use rbuilder_schema::{Key, compare_numbers};
 use serde_json::{Map, Value, json};
 
-/// How deep schemas may be. The deepest published one has 38 levels, and the generator can cope
-/// with 64.
+/// Maximum nesting of schemas. The deepest published one has 38 levels, and the generator's limit
+/// is 64.
 const MAX_DEPTH: usize = 60;
 
-/// What we changed in schemas, as pairs of path and message.
+/// Changes to schemas, as pairs of path and message.
 pub(crate) type Lost = Vec<(String, String)>;
 
 /// Removes keys without effect, so that equivalent schemas become equal, and keys that the API
-/// server no longer accepts. We return a message for each of the latter.
+/// server no longer accepts. Returns a message for each of the latter.
 pub(crate) fn clean(schema: &mut Value) -> Lost {
     let mut lost = Vec::new();
     clean_at(schema, &mut String::new(), 0, &mut lost);
@@ -27,7 +27,7 @@ fn clean_at(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost
         return;
     }
     clean_keys(keys, path, lost);
-    // At the root, it can't be anything else than an object.
+    // The root can only be an object.
     if depth == 0 && !keys.contains_key("type") {
         keys.insert("type".into(), "object".into());
     }
@@ -52,8 +52,8 @@ fn clean_at(schema: &mut Value, path: &mut String, depth: usize, lost: &mut Lost
     );
 }
 
-/// Before there was `x-kubernetes-int-or-string`, controller-gen described an `IntOrString` with
-/// alternatives. Marks such a schema.
+/// Marks an `IntOrString` that controller-gen described with alternatives before
+/// `x-kubernetes-int-or-string` existed.
 fn mark_integer_or_string(keys: &mut Map<String, Value>) {
     let is_either = |alternatives: &Value| {
         let mut types: Vec<&Value> = alternatives.as_array().into_iter().flatten().collect();
@@ -106,8 +106,7 @@ fn clean_alternative(schema: &mut Value, path: &mut String, depth: usize, lost: 
     }
 }
 
-/// JSON Schema has these keys, but the API server rejects them. Any other key that it doesn't know
-/// is dropped without a word.
+/// JSON Schema keys that the API server rejects. Other unknown keys are silently dropped.
 const REJECTED: &[&str] = &[
     "$ref",
     "$schema",
@@ -151,7 +150,7 @@ fn clean_keys(keys: &mut Map<String, Value>, path: &str, lost: &mut Lost) {
     whole_numbers(keys);
 }
 
-/// Calls `look` for each schema within another one, with its path and whether it's an alternative.
+/// Calls `look` for each nested schema, with its path and whether it is an alternative.
 fn each_part(
     keys: &mut Map<String, Value>,
     path: &mut String,
@@ -176,8 +175,7 @@ fn each_part(
     for key in ["allOf", "anyOf", "oneOf"] {
         let parts = keys
             .get_mut(key)
-            // For an integer-or-string, this `anyOf` belongs to the type, so it's not for us to
-            // clean.
+            // For an integer-or-string, this `anyOf` is part of the type.
             .filter(|parts| key != "anyOf" || **parts != either);
         for part in parts.and_then(Value::as_array_mut).into_iter().flatten() {
             inner(&format!(".{key}"), part, true);
@@ -203,7 +201,7 @@ fn has_no_effect(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Turns e.g. `1.0` into `1`, so that equal bounds are equal JSON.
+/// Normalizes e.g. `1.0` to `1`, so that equal bounds are equal JSON.
 fn whole_numbers(keys: &mut Map<String, Value>) {
     for key in ["minimum", "maximum", "multipleOf"] {
         if let Some(Value::Number(number)) = keys.get_mut(key)

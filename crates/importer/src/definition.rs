@@ -38,8 +38,8 @@ pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) is_served: bool,
     pub(crate) is_stored: bool,
-    /// Set if the version is deprecated. The inner value is the warning, or `None` if that is left
-    /// to the API server.
+    /// Set for a deprecated version. The inner value is the warning, or `None` for the API server's
+    /// default.
     pub(crate) deprecated: Option<Option<String>>,
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
@@ -68,7 +68,7 @@ pub(crate) struct Scale {
     pub(crate) label_selector_path: Option<String>,
 }
 
-/// `spec.conversion`, if its strategy is `Webhook`.
+/// `spec.conversion` with the strategy `Webhook`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     pub(crate) service: Option<Service>,
@@ -86,13 +86,13 @@ pub(crate) struct Service {
     pub(crate) port: Option<u16>,
 }
 
-/// Whether a document is a CustomResourceDefinition, of whatever version.
+/// Whether a document is a CustomResourceDefinition of any version.
 pub fn is_definition(document: &Value) -> bool {
     document["kind"] == "CustomResourceDefinition"
 }
 
 impl Definition {
-    /// Reads a definition, and warns about everything that Rust source can't express.
+    /// Reads a definition, with a warning for everything that Rust source can't express.
     ///
     /// Fails if the document isn't a definition of `apiextensions.k8s.io`, if names are missing, or
     /// if a version has an invalid schema.
@@ -112,7 +112,7 @@ impl Definition {
                 "expected the API version `apiextensions.k8s.io/v1`, found `{found}`"
             )));
         }
-        // Take the versions out, because it would be expensive to clone their schemas.
+        // Take the versions out, since cloning their schemas would be expensive.
         let mut versions = document.pointer_mut("/spec/versions").map(Value::take);
         let spec = &document["spec"];
         let names: Names =
@@ -222,7 +222,7 @@ const UNKNOWN_FIELDS: &str = "`preserveUnknownFields: true` is left out: `v1` do
 const REFUSED: &str =
     "correct it: the API server refuses such a definition, or no Rust type can have the name";
 
-/// Checks a name before it becomes part of the source, since an arbitrary one could inject code.
+/// Checks a name that becomes part of the source, where an arbitrary one could inject code.
 fn check_name(what: &str, name: &str, is_valid: fn(&str) -> bool) -> Result<(), String> {
     match is_valid(name) {
         true => Ok(()),
@@ -240,7 +240,7 @@ fn is_subdomain(text: &str) -> bool {
     text.chars().all(is_allowed) && text.split('.').all(is_part)
 }
 
-/// The API server would accept hyphens too, but the name of a Rust type can't have any.
+/// The API server accepts hyphens too, but a Rust type name can't contain any.
 fn is_type_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
@@ -265,7 +265,7 @@ fn conversion(value: &Value) -> Option<Conversion> {
     })
 }
 
-/// Drops annotations that only say which tool or command made the definition.
+/// Drops annotations about the tool or command that created the definition.
 fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
     const OF_TOOLS: &[&str] = &[
         "controller-gen.kubebuilder.io/version",
@@ -277,7 +277,7 @@ fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, St
     annotations
 }
 
-/// Deserializes a value. Unlike serde, we take `null` as the default.
+/// Deserializes a value. Unlike in serde, `null` is the default.
 fn read<T: Default + for<'de> Deserialize<'de>>(value: &Value) -> Result<T, serde_json::Error> {
     if value.is_null() {
         Ok(T::default())

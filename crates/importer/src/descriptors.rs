@@ -1,4 +1,4 @@
-//! Puts `#[csv(…)]` on fields, which descriptors refer to by path.
+//! Adds `#[csv(…)]` to fields. Descriptors refer to these by path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::structs::{FieldText, Finished};
 
 type FieldId = (usize, usize);
 
-/// The struct with the fields of `spec` or `status`, and the prefix of their paths in there.
+/// The struct with the fields of `spec` or `status`, and their path prefix in it.
 pub(crate) type PartRoot = (Option<usize>, &'static str);
 
-/// Gives descriptors to fields, and returns those for which there is no field, as `spec` or
-/// `status` and the path.
+/// Adds descriptors to fields. Returns descriptors without a field, as `spec` or `status` and the
+/// path.
 pub(crate) fn place_descriptors(
     csv: &CsvMarkers,
     (spec, status): (PartRoot, PartRoot),
@@ -39,8 +39,8 @@ pub(crate) fn place_descriptors(
             .get_mut(&class)
             .and_then(|class| class.fields.get_mut(at));
         match (field, described.as_slice()) {
-            // Several paths may lead to the same field of a type, which can have a descriptor only
-            // if it's the same for all of these paths.
+            // Several paths may lead to the same field of a type, which can only have a descriptor
+            // if all of them have the same one.
             (Some(field), [(_, _, first), rest @ ..]) if rest.iter().all(|(_, _, other)| other == first) => {
                 field.markers.descriptor = Some(Arc::new(Descriptor::clone(first)));
             }
@@ -65,8 +65,7 @@ fn find_field(
         };
         let at = members.iter().position(|member| *member.wire == *name)?;
         let texts = finished.get(&class)?;
-        // The schema is written out in source, so the markers inside of the type would have no
-        // effect.
+        // The schema is written out in source, so markers within the type have no effect.
         if texts.markers.schema.is_some() {
             return None;
         }

@@ -17,19 +17,19 @@ use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_use
 use crate::structs::{Finished, finish};
 use crate::words::{object_name, type_stem};
 
-/// The Rust source for a version of a kind.
+/// The Rust source of a version of a kind.
 ///
-/// [`Module::new`] names the types. After that, types that are in other files as well can be
-/// shared, and in the end all types are finished.
+/// [`Module::new`] names the types. Then types that other files also contain can be shared, and
+/// finally all types are finished.
 pub(crate) struct Module<'a> {
     definition: &'a Definition,
     version: &'a Version,
     root: Root,
     pub(crate) classes: Classes<'a>,
-    /// By the index of the type.
+    /// By type index.
     pub(crate) finished: BTreeMap<usize, Finished>,
     status: Option<usize>,
-    /// The types that are defined in another file, by index, with the path of its module.
+    /// Types defined in another file, by index, with their module path.
     shared: BTreeMap<usize, String>,
     /// `#[csv(…)]` on the kind.
     csv: CsvKind,
@@ -69,7 +69,7 @@ impl<'a> Module<'a> {
         module
     }
 
-    /// Names that no other type in this file can have.
+    /// Names that no other type in this file may have.
     fn own_names(&self) -> Vec<String> {
         let kind = &type_stem(&self.definition.names.kind);
         let roots = self.classes.list.iter().filter(|class| class.is_root);
@@ -88,11 +88,11 @@ impl<'a> Module<'a> {
         self.finished = finish(&self.classes);
     }
 
-    /// Adds `#[csv(…)]` to the kind and to fields. Returns the descriptors for which there is no
-    /// field, as `spec` or `status` and the path.
+    /// Adds `#[csv(…)]` to the kind and its fields. Returns descriptors without a field, as `spec`
+    /// or `status` and the path.
     pub(crate) fn describe(&mut self, csv: &CsvMarkers) -> BTreeSet<(&'static str, String)> {
         self.csv = csv.of_kind.clone();
-        // If there's no `Spec` struct, `spec` may be a field in the struct of the kind.
+        // Without a `Spec` struct, `spec` may be a field in the struct of the kind.
         let prefix = if self.root.no_spec { "spec." } else { "" };
         let parts = ((Some(0), prefix), (self.status, ""));
         place_descriptors(csv, parts, &self.classes, &mut self.finished)
@@ -124,7 +124,8 @@ impl<'a> Module<'a> {
         let has_map = own().filter_map(|id| self.finished.get(&id)).any(has_map);
         let imported = find_imports(own().map(|id| &self.classes.list[id]), &self.own_names());
         let mut text = print_uses(has_map, &imported, true);
-        // Re-export shared types, so that the path to a type doesn't depend on whether it's shared.
+        // Re-export shared types, so that the path of a type doesn't depend on whether it is
+        // shared.
         let shared = self.shared.iter();
         let shared = shared.map(|(id, path)| (path.as_str(), self.classes.list[*id].name.as_str()));
         text += &print_shared_uses("pub ", shared);

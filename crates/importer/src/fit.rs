@@ -1,10 +1,10 @@
 //! Finds the markers that give a Rust type a certain schema.
 //!
-//! We don't try to predict what markers do. Instead, we propose markers for the difference between
-//! two schemas and run the schema builder that both front ends use. If it gives anything else than
-//! the schema that we want, the schema is written out in source (`schema = { … }`), and if that
-//! differs too or has errors, we warn the user. This way, a change in what a marker means can make
-//! the output longer, but never wrong.
+//! We don't try to predict the effect of markers. Instead, we propose markers for the difference
+//! between two schemas and run the schema builder that both front ends use. If the result isn't the
+//! desired schema, the schema is written out in source (`schema = { … }`); if that differs too or
+//! has errors, the user gets a warning. So if the meaning of a marker changes, the output may
+//! become longer, but never wrong.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rbuilder_schema::{
     Container, Key, Markers, Role, Schema, Shape, Slot, Topology, assemble, check_literal, check_structural,
 };
 
-/// What we have if no markers give the schema that we want.
+/// The result if no markers give the desired schema.
 pub(crate) struct Misfit {
     pub(crate) markers: Markers,
     pub(crate) reason: String,
@@ -41,7 +41,7 @@ pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Mis
     }
 }
 
-/// Why a schema can't be written out in source, if that's so.
+/// Why a schema can't be written out in source, if it can't.
 fn problem(schema: &Schema) -> Option<String> {
     let diagnostics = check_structural(schema).into_iter().chain(check_literal(schema));
     let error = diagnostics.into_iter().find(Diagnostic::is_error)?;
@@ -63,7 +63,7 @@ fn first_difference(wanted: &Schema, made: &Schema) -> String {
     format!("`{}` cannot be written", differ.next().map_or("", String::as_str))
 }
 
-/// What the schema builder makes of a value with these markers.
+/// Runs the schema builder on a value with these markers.
 pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     let container = Container {
         shape: Shape::Transparent(0),
@@ -98,7 +98,7 @@ pub(crate) fn state_description(description: Option<Arc<str>>) -> Option<Box<Sch
     Some(Box::new(stated))
 }
 
-/// The description to set, if it differs. An empty one removes that of the type.
+/// The description to set, if it differs. An empty one removes the type's description.
 fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
     let differs = wanted.description != own.description;
     differs.then(|| wanted.description.clone().unwrap_or_default())
@@ -107,7 +107,7 @@ fn described(wanted: &Schema, own: &Schema) -> Option<Arc<str>> {
 fn difference(wanted: &Schema, own: &Schema) -> Markers {
     let is_stated = |key: &Key| match key.role {
         Role::Words => !key.is_same(wanted, own),
-        // A field can't have another type than the one that the program reads.
+        // A field must have the type that the program reads.
         _ => !key.argument.is_empty() && key.name != "type" && !key.is_same(wanted, own),
     };
     let mut stated = wanted.only(is_stated);
@@ -121,7 +121,7 @@ fn difference(wanted: &Schema, own: &Schema) -> Markers {
         },
         map_type: changed(&wanted.map_type, &own.map_type),
     };
-    // The rules of a field come before those of its type.
+    // The rules of a field precede those of its type.
     let before = wanted.validations.len().saturating_sub(own.validations.len());
     Markers {
         stated: (stated != Schema::default()).then(|| Box::new(stated)),

@@ -1,5 +1,5 @@
-//! Numbers schemas, so that we can look up equal ones. It would take quadratic time to compare or
-//! serialize a schema again on each level above it.
+//! Numbers schemas for fast lookup of equal ones. Comparing or serializing a schema again at each
+//! level above it would take quadratic time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use rbuilder_schema::Schema;
 /// Assigns the same number to equal schemas.
 #[derive(Default)]
 pub(crate) struct Interner {
-    /// Numbers by content, which is the schema without its parts, plus the numbers of these parts.
+    /// Numbers by content, i.e. the schema without its parts, plus the numbers of these parts.
     by_content: BTreeMap<String, usize>,
-    /// Numbered parts by address. We hold the `Arc` so that no other part can get the same address.
+    /// Numbered parts by address. Holding the `Arc` keeps the address from being reused.
     by_address: BTreeMap<*const Schema, (Arc<Schema>, usize)>,
 }
 

@@ -11,12 +11,12 @@ use crate::words::object_name;
 
 #[derive(Debug, Default)]
 pub(crate) struct Root {
-    /// The schema of the struct that derives `CustomResource`.
+    /// Schema of the struct that derives `CustomResource`.
     pub(crate) spec: Schema,
-    /// Whether its fields are beside `metadata` rather than in `spec`.
+    /// Whether its fields are next to `metadata` rather than in `spec`.
     pub(crate) no_spec: bool,
     pub(crate) status: Option<Schema>,
-    /// What's left of the schema of the whole object.
+    /// Remaining schema of the whole object.
     rest: Schema,
     optional_spec: bool,
     description: Option<Arc<str>>,
@@ -33,10 +33,9 @@ impl Root {
             status: take_struct("status", &mut properties),
             ..Root::default()
         };
-        // A status that is no object can't be a struct. Keep its schema on the root.
+        // A status that isn't an object can't be a struct, so keep its schema on the root.
         rest.properties.extend(properties.remove_entry("status"));
-        // If there's anything beside `spec`, the struct of the kind has to have all of these
-        // fields.
+        // With anything next to `spec`, all of these become fields of the kind's struct.
         let is_alone = properties.len() == 1;
         if let Some(spec) = take_struct("spec", &mut properties).filter(|_| is_alone) {
             root.spec = spec;
@@ -49,14 +48,14 @@ impl Root {
         root
     }
 
-    /// The rules of the whole object. `#[kube(validation = …)]` can express most of them.
+    /// The rules of the whole object, most of which `#[kube(validation = …)]` can express.
     fn rules(&self) -> &[Cel] {
         &self.rest.validations
     }
 }
 
 /// For an object without `spec`, the schema of its fields except for `apiVersion`, `kind` and
-/// `metadata`. Rules and alternatives may refer to the metadata, so they stay on the root.
+/// `metadata`. Rules and alternatives stay on the root, because they may refer to the metadata.
 fn fields_of_root(
     version: &Version,
     mut properties: BTreeMap<Arc<str>, Arc<Schema>>,
@@ -82,7 +81,7 @@ fn take_struct(name: &str, properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> 
     properties.remove(name).map(|schema| Schema::clone(&schema))
 }
 
-/// Removes the fields that every object has, and returns those that have constraints.
+/// Removes the fields common to all objects, and returns those with constraints.
 fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<str>, Arc<Schema>)> {
     let types = [
         ("apiVersion", SchemaType::String),
@@ -178,10 +177,10 @@ pub(crate) fn kube_args(
     args
 }
 
-/// The arguments of `#[crd(…)]` on a kind, each of which becomes an attribute.
+/// Arguments of `#[crd(…)]` on a kind, each of which becomes an attribute.
 pub(crate) fn crd_args(definition: &Definition, version: &Version, root: &Root) -> Vec<Meta> {
     let mut args = Vec::new();
-    // What goes for the whole definition is set on the stored version.
+    // Settings for the whole definition go on the storage version.
     if version.is_stored {
         for (name, pairs) in [
             ("annotation", &definition.annotations),
@@ -206,7 +205,7 @@ pub(crate) fn crd_args(definition: &Definition, version: &Version, root: &Root) 
     rest.validations.retain(|rule| !is_kube_rule(rule));
     let mut keys = serde_json::to_value(&rest).unwrap_or_default();
     if root.description.is_none() && root.spec.description.is_some() {
-        // Without this, the description of the spec would end up on the whole object.
+        // Without this, the whole object would get the description of the spec.
         keys["description"] = "".into();
     }
     if keys.as_object().is_some_and(|keys| !keys.is_empty()) {
@@ -259,8 +258,7 @@ fn conversion_arg(conversion: &Conversion) -> Meta {
             string_literal(&service.namespace),
         ));
         args.extend(service.port.map(|port| Meta::assign("service_port", port)));
-        // If there's no path, the API server calls `/`, whereas the generator would write
-        // `/convert` if there's no argument.
+        // Without a path, the API server calls `/`, but the generator would default to `/convert`.
         let path = service.path.as_deref().unwrap_or("/");
         args.push(Meta::assign("path", string_literal(path)));
     }
@@ -308,7 +306,7 @@ fn kube_rule(rule: &Cel) -> Meta {
     Meta::assign("validation", text)
 }
 
-/// `cel(…)` for each rule, because each becomes an attribute.
+/// A `cel(…)` for each rule, since each becomes an attribute.
 pub(crate) fn rule_args(rules: &[Cel]) -> Vec<Meta> {
     rules.iter().map(rule_arg).collect()
 }

@@ -1,5 +1,5 @@
-//! Files and modules. Each version has a folder. If there are several groups, it's inside a folder
-//! for the group.
+//! Files and modules. Each version has a folder, inside a folder for its group if there are several
+//! groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,36 +19,35 @@ use rbuilder_catalogue::Minor;
 /// A Rust source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Where it is in the folder of the types, e.g. `v1/certificate.rs`.
+    /// Path in the folder of the types, e.g. `v1/certificate.rs`.
     pub path: String,
-    /// What's in it.
+    /// Content of the file.
     pub text: String,
 }
 
 /// A folder of modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleFolder {
-    /// Where it is in the folder of the types. Empty for that folder itself.
+    /// Path in the folder of the types. Empty for that folder itself.
     pub path: String,
-    /// The names of the modules, sorted.
+    /// Names of the modules, sorted.
     pub modules: Vec<String>,
-    /// What to put into `mod.rs` if there is none yet.
+    /// Content of `mod.rs` if there is none yet.
     pub text: String,
 }
 
-/// The types for several definitions. If there's an error among the diagnostics, there are no
-/// files.
+/// The types for several definitions. There are no files if the diagnostics contain an error.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
-    /// The source files sorted by path, one for each version of a kind.
+    /// Source files sorted by path, one per version of a kind.
     pub files: Vec<SourceFile>,
-    /// The folders that declare them as modules, sorted by path.
+    /// Folders that declare them as modules, sorted by path.
     pub folders: Vec<ModuleFolder>,
-    /// Errors, and a warning for everything that we could not preserve.
+    /// Errors, and warnings for everything that could not be preserved.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Parsed definitions, which take less memory than the documents they come from.
+/// Parsed definitions. They take less memory than the original documents.
 #[derive(Debug, Default)]
 pub struct Definitions {
     read: Vec<Definition>,
@@ -56,7 +55,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads a document, unless it's something else than a definition.
+    /// Reads a document if it is a definition, and ignores it otherwise.
     pub fn add(&mut self, document: Value) {
         if !is_definition(&document) {
             return;
@@ -72,8 +71,8 @@ impl Definitions {
         self.read.is_empty() && self.diagnostics.is_empty()
     }
 
-    /// Writes the types of all versions. [`import_definitions`](crate::import_definitions) says
-    /// what the parameters mean.
+    /// Writes the types of all versions. For the parameters, see
+    /// [`import_definitions`](crate::import_definitions).
     pub fn import(&self, minor: Minor, shares: bool) -> Imported {
         import(self, minor, shares)
     }
@@ -149,8 +148,7 @@ fn share(modules: &mut [Module<'_>], places: &[(String, String)]) -> Vec<SharedT
         .collect();
     let found = find_shared(&files);
     for shared in &found {
-        // The description of a type depends on all of its uses, so every file has to know about
-        // those in the others.
+        // The description of a type depends on all of its uses, including those in other files.
         let uses = shared.uses().iter();
         let uses: Vec<Use> = uses
             .flat_map(|(file, id)| modules[*file].classes.list[*id].uses.clone())
@@ -187,7 +185,7 @@ struct Folder {
     modules: BTreeSet<String>,
 }
 
-/// Adds the folders on the way to a version.
+/// Adds the folders on the path to a version.
 fn register(
     steps: &[String],
     definition: &Definition,

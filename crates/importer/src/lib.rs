@@ -1,13 +1,13 @@
-//! Turns CustomResourceDefinitions into Rust types without loss, i.e. `rbuilder manifests`
-//! generates the same definitions from them.
+//! Converts CustomResourceDefinitions to Rust types without loss: `rbuilder manifests` generates
+//! the same definitions from them.
 //!
 //! ```text
 //! documents ─▶ definitions ─▶ shapes, one type each ─▶ names ─▶ markers ─▶ source text
 //! ```
 //!
-//! To find the markers of a field, we run the schema builder of `rbuilder-schema`, which also makes
-//! the manifests. If it gives anything else than the definition has, the schema is written out in
-//! source. Where even that loses something, there is a warning for each cause.
+//! To find the markers of a field, we run the schema builder of `rbuilder-schema`, which also
+//! generates the manifests. If its result differs from the definition, the schema is written out in
+//! source. If even that is lossy, there is a warning for each cause.
 //!
 //! This crate does no I/O. It takes documents as JSON values and returns source text.
 
@@ -42,16 +42,15 @@ pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};
 pub use v1beta1::convert_definition;
 
-/// An error or warning about a place in a definition, i.e. its name, the version, and the path of a
+/// An error or warning about a place in a definition: its name, the version, and the path of a
 /// field.
 pub type Diagnostic = rbuilder_diagnostic::Diagnostic<String>;
 
-/// Writes the types of all versions of the definitions. Documents that are something else are
-/// ignored.
+/// Writes the types of all versions of the definitions. Other documents are ignored.
 ///
-/// `minor` is the version of Kubernetes that the program enables in k8s-openapi. With `shares`, a
-/// type that several files need is written only once, in a module `shared` of their common folder.
-/// Without it, every file stands on its own.
+/// `minor` is the Kubernetes version that the program enables in k8s-openapi. With `shares`, a type
+/// needed by several files is written only once, in a module `shared` of their common folder.
+/// Otherwise, every file is self-contained.
 pub fn import_definitions(documents: &[Value], minor: Minor, shares: bool) -> Imported {
     let mut definitions = Definitions::default();
     for document in documents {

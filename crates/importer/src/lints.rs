@@ -1,5 +1,5 @@
 //! Lints that a description may violate. Descriptions are written for `kubectl explain`, but
-//! rustdoc takes them as Markdown.
+//! rustdoc parses them as Markdown.
 
 /// A lint, and whether a line could violate it.
 type Lint = (&'static str, fn(&str) -> bool);
@@ -13,7 +13,7 @@ const LINTS: &[Lint] = &[
     ("rustdoc::invalid_html_tags", |line| line.contains('<')),
 ];
 
-/// Attributes that allow just those lints that the documentation in a file may violate.
+/// Attributes that allow just those lints that the file's documentation may violate.
 pub(crate) fn allow_doc_lints(source: &str) -> String {
     let docs = || {
         source
@@ -35,8 +35,8 @@ fn is_item(line: &str) -> bool {
     line.starts_with(['-', '*', '>']) || number.len() < line.len() && number.starts_with(['.', ')'])
 }
 
-/// Whether rustdoc would compile a part of the text as an example. It does so with anything that's
-/// indented by four columns, and with fenced blocks unless they name another language.
+/// Whether rustdoc would compile a part of the text as an example. It does so with text indented by
+/// four columns, and with fenced blocks that don't name another language.
 pub(crate) fn has_example(text: &str) -> bool {
     let (mut is_fenced, mut is_after_blank) = (false, true);
     for line in text.split('\n') {
@@ -49,8 +49,8 @@ pub(crate) fn has_example(text: &str) -> bool {
             is_fenced = !is_fenced;
         }
         let is_indented = line.len() - start.len() >= 4 || start.starts_with('\t');
-        // An indented paragraph in a list item is an exception, but we'd need a Markdown parser to
-        // know where an item ends.
+        // An indented paragraph in a list item is an exception, but finding the end of an item
+        // takes a Markdown parser.
         if !is_fenced && is_after_blank && is_indented {
             return true;
         }

@@ -1,21 +1,20 @@
 //! Names of types. A type is named after the last key on its path, with only as many other keys as
-//! it takes to be unique in the file.
+//! needed to be unique in the file.
 //!
-//! For example, the field at `spec.solvers[].http01.ingress` gets the type `Ingress`. If there's
-//! another type with this last key, we add the nearest key that isn't on the path of the other one,
-//! which gives `Http01Ingress`. Failing that we add two keys, and failing that as many from the end
-//! of the path as it takes.
+//! For example, the field at `spec.solvers[].http01.ingress` gets the type `Ingress`. If another
+//! type has the same last key, we add the nearest key that isn't on the other path, e.g.
+//! `Http01Ingress`; failing that two keys, and failing that as many from the end of the path as
+//! needed.
 //!
-//! A type that is used in several places is named after the key that they have most often. A name
-//! depends on nothing but the schema of a single version, so it doesn't change when another
-//! definition is added to the folder.
+//! A type used in several places is named after their most frequent key. A name only depends on the
+//! schema of a single version, so adding another definition to the folder doesn't change it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::classes::{Class, Classes};
 
-/// These would shadow names in the generated code.
+/// Names that would shadow others in the generated code.
 const TAKEN: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -63,7 +62,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             .or_default()
             .push(at);
     }
-    // Start with unique keys, because otherwise a longer name might take one of theirs.
+    // Start with unique keys. Otherwise, a longer name might take one of these.
     let (single, several): (Vec<_>, Vec<_>) = groups.into_values().partition(|group| group.len() == 1);
     for group in single.into_iter().chain(several) {
         for at in &group {
@@ -76,7 +75,7 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
             let name = candidates
                 .into_iter()
                 .find(|name| is_name(name) && !given.contains(name));
-            // The key may be what the kind or its status is called.
+            // The key may be the name of the kind or its status.
             let last = paths[*at].last().map_or("", String::as_str);
             let mut name = name.unwrap_or_else(|| format!("{last}Value"));
             while given.contains(&name) {
@@ -88,8 +87,8 @@ pub(crate) fn name_classes(classes: &mut Classes<'_>, taken: &[String]) {
     }
 }
 
-/// Names that a type could have, best first: only its key, then its key with one or two others that
-/// tell it apart from the rest of the group, then the ends of its path.
+/// Candidate names, best first: only the key, then the key with one or two others that distinguish
+/// it from the rest of the group, then path suffixes.
 fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     let Some((last, before)) = path.split_last() else {
         return Vec::new();
@@ -121,7 +120,7 @@ fn candidates(path: &[String], others: &[&[String]]) -> Vec<String> {
     names
 }
 
-/// Joins keys to a name. A key that starts with those before it replaces them.
+/// Joins keys to a name. A key that starts with the preceding ones replaces them.
 fn joined(keys: &[&String]) -> String {
     keys.iter()
         .fold(String::new(), |name, key| match key.starts_with(name.as_str()) {
@@ -134,12 +133,12 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
-/// The path that a type is named after. Of the places with the most frequent key it's the shortest,
-/// and of these the first.
+/// The path after which a type is named: the first of the shortest paths with the most frequent
+/// key.
 fn naming_path(class: &Class) -> Vec<String> {
     let is_empty_struct = class.schema.properties.is_empty() && class.schema.enumeration.is_empty();
     if is_empty_struct && class.uses.len() > 1 {
-        // There's nothing in it, so the name of one place would be misleading in the others.
+        // An empty type: the name of one place would be misleading in the others.
         return vec!["Empty".into()];
     }
     let key = |at: usize| class.uses[at].path.last();

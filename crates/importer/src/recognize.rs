@@ -1,9 +1,9 @@
 //! Recognizes Kubernetes types by their schemas.
 //!
-//! The names of fields aren't enough. For example, `{key, name, optional}` may select from a Secret
-//! as well as from a ConfigMap. So we only use a type if rbuilder generates exactly the same schema
-//! for it, including the descriptions of its fields. If as much as a word differs, e.g. because
-//! it's from an older version of Kubernetes, we generate a struct.
+//! Field names alone aren't enough: `{key, name, optional}` may select from a Secret as well as
+//! from a ConfigMap. So a type is only used if rbuilder generates exactly the same schema for it,
+//! including field descriptions. If a single word differs, e.g. because the schema is from an older
+//! version of Kubernetes, we generate a struct.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::{Role, Schema, SchemaType, known};
 
-/// The types in a minor version of Kubernetes, by the names of their fields.
+/// The types in a minor version of Kubernetes, by field names.
 pub(crate) struct KubernetesTypes {
     by_fields: BTreeMap<Vec<Arc<str>>, Vec<KubernetesType>>,
 }
@@ -39,8 +39,8 @@ impl KubernetesTypes {
         KubernetesTypes { by_fields }
     }
 
-    /// Finds a type with this schema. The description of the value itself doesn't matter. If there
-    /// are several types, we take the one that is named most like the field.
+    /// Finds a type with this schema, ignoring the description of the value itself. Of several
+    /// types, the one whose name is most similar to the field's wins.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
         let wanted = without_field_keys(schema);
@@ -75,7 +75,7 @@ pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     schema.without(|key| key.role == Role::Words || matches!(key.name, "default" | "nullable"))
 }
 
-/// The type of a value that has no fields.
+/// The type of a value without fields.
 pub(crate) fn leaf(schema: &Schema) -> &'static str {
     const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
     const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";
@@ -102,5 +102,5 @@ pub(crate) fn leaf(schema: &Schema) -> &'static str {
     }
 }
 
-/// An object of any kind. The generator calls it this.
+/// Name in the generator for an object of any kind.
 pub(crate) const ANY_OBJECT: &str = "serde_json::Map";

@@ -1,11 +1,11 @@
-//! Merges warnings that have the same cause.
+//! Merges warnings with the same cause.
 
 use std::collections::BTreeMap;
 
 use crate::Diagnostic;
 
-/// Merges warnings of the same message into the first of them, which then mentions a second place
-/// and counts the rest. Errors stay as they are.
+/// Merges warnings with the same message into the first one, which then mentions a second place and
+/// counts the rest. Errors aren't merged.
 pub(crate) fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut kept = Vec::new();

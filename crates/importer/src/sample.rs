@@ -1,10 +1,10 @@
-//! Makes a sample of a kind, i.e. an object that its schema accepts.
+//! Creates a sample of a kind, i.e. an object that its schema accepts.
 //!
-//! The sample has only the required fields, each with the simplest value that is valid. That may be
-//! a default or example in the schema, the first value of an enum, the number closest to 1, or the
-//! shortest string that matches. If fields exclude or require each other, we take the first
-//! alternative that the schema accepts. We don't evaluate CEL rules, but if one requires any of
-//! several fields, we set the first of them.
+//! The sample only has required fields, each with the simplest valid value: a default or example
+//! from the schema, the first enum value, the number closest to 1, or the shortest matching string.
+//! If fields exclude or require each other, the first alternative that the schema accepts is used.
+//! CEL rules aren't evaluated, but if one requires any of several fields, the first of these is
+//! set.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::words::split_words;
 
-/// The name of the objects we make, and what a string starts with if nothing constrains it.
+/// Name of sample objects, and prefix of unconstrained strings.
 const EXAMPLE: &str = "example";
 
-/// How many alternatives we try in one place. Nested lists of alternatives would otherwise take
-/// forever.
+/// Maximum number of alternatives to try in one place. Nested alternatives would otherwise grow
+/// exponentially.
 const MOST_TRIES: usize = 64;
 
-/// How many items, entries or characters we add at most. Nobody could read a larger sample.
+/// Maximum number of items, entries or characters to add. Larger samples are unreadable.
 const MOST: u64 = 64;
 
-/// A value that the schema accepts. `key` is the name of the field.
+/// A value that the schema accepts. `key` is the field's name.
 pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     if !schema.all_of.is_empty() {
         return sample_within(&with_bounds_of_parts(schema), key);
@@ -33,7 +33,7 @@ pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     sample_within(schema, key)
 }
 
-/// Like [`sample_value`], once the bounds in `allOf` are part of the schema.
+/// Like [`sample_value`], with the bounds in `allOf` already merged into the schema.
 fn sample_within(schema: &Schema, key: &str) -> Value {
     for value in [&schema.default, &schema.example].into_iter().flatten() {
         if !value.is_null() && validate(value, schema).is_ok() && matches_pattern(value, schema) {
@@ -105,7 +105,7 @@ fn object(schema: &Schema) -> Value {
         .unwrap_or(plain)
 }
 
-/// The value with one more optional field, for each of them. This helps if a constraint only says
+/// The value with one more optional field, for each of these. Helps with constraints that only say
 /// what must not be absent.
 fn with_each_field(value: &Value, schema: &Schema) -> Vec<Value> {
     let Value::Object(fields) = value else {
@@ -160,7 +160,7 @@ fn numbered(text: &str, at: usize) -> String {
     }
 }
 
-/// The lists of alternatives in a schema. Each of them demands a choice.
+/// Lists of alternatives in a schema, each of which requires a choice.
 fn alternatives(schema: &Schema) -> Vec<&[Schema]> {
     let mut lists: Vec<&[Schema]> = [&schema.one_of, &schema.any_of]
         .into_iter()
@@ -199,16 +199,16 @@ fn with_branch(value: &Value, branch: &Schema, whole: &Schema) -> Value {
     value
 }
 
-/// For each CEL rule that requires any of several fields, the first of them, unless one is set
-/// already. We recognize `has(self.a) || has(self.b)`, and the rule that controller-gen and
-/// rbuilder generate for "exactly one of".
+/// For each CEL rule that requires any of several fields, the first of these, unless one is set
+/// already. Recognizes `has(self.a) || has(self.b)`, and the rule that controller-gen and rbuilder
+/// generate for "exactly one of".
 fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<String> {
     let mut wanted = BTreeSet::new();
     for rule in &schema.validations {
         let asks = ["== 1", ">= 1", "> 0", "||", "!="]
             .iter()
             .any(|sign| rule.rule.contains(sign));
-        // A rule like `!has(self.a) || has(self.b)` only demands a field under some condition.
+        // A rule like `!has(self.a) || has(self.b)` only requires a field conditionally.
         let is_conditional =
             rule.rule.contains("!has(") || rule.rule.contains('?') || rule.rule.contains("oldSelf");
         let named: Vec<&str> = rule
@@ -229,7 +229,7 @@ fn wanted_by_rules(schema: &Schema, fields: &Map<String, Value>) -> BTreeSet<Str
 }
 
 fn list(schema: &Schema, key: &str) -> Value {
-    // An empty list would not show what an item looks like.
+    // An empty list wouldn't show what an item looks like.
     let least = schema.min_items.unwrap_or(0).clamp(1, MOST) as usize;
     let most = schema.max_items.unwrap_or(MOST) as usize;
     let Some(items) = &schema.items else {
@@ -247,8 +247,7 @@ fn list(schema: &Schema, key: &str) -> Value {
     Value::from(made)
 }
 
-/// Makes items distinct. In a set, the item itself changes, and in a list of type `map` its keys
-/// do.
+/// Makes items distinct by changing the item itself in a set, or its keys in a list of type `map`.
 fn tell_apart(item: &mut Value, list: &Schema, items: &Arc<Schema>, at: usize) {
     let other = |schema: &Schema, value: &Value| match value {
         _ if !schema.enumeration.is_empty() => schema.enumeration[at % schema.enumeration.len()].clone(),
@@ -280,7 +279,7 @@ fn int_or_string(schema: &Schema, key: &str) -> Value {
     }
 }
 
-/// The integer that is closest to 1 within the bounds.
+/// The integer closest to 1 within the bounds.
 fn whole_number(schema: &Schema) -> i64 {
     let bound = |number: &Option<Number>, round: fn(f64) -> f64| {
         let number = number.as_ref()?;
@@ -310,7 +309,7 @@ fn number(schema: &Schema) -> Value {
     let near = whole_number(schema);
     let whole = Value::from(near);
     let of = |number: &Option<Number>| number.as_ref().and_then(Number::as_f64);
-    // Check the bounds here too, because the API server truncates them for integers.
+    // Check the bounds here as well, because the API server truncates them for integers.
     let is_within = of(&schema.minimum).is_none_or(|least| least <= near as f64)
         && of(&schema.maximum).is_none_or(|most| near as f64 <= most);
     if is_within && validate(&whole, schema).is_ok() {
@@ -324,8 +323,8 @@ fn number(schema: &Schema) -> Value {
     }
 }
 
-/// A valid string, which is an example of the format, or the words in the name of the field, or
-/// something that matches the pattern.
+/// A valid string: an example of the format, the words of the field's name, or a match of the
+/// pattern.
 fn string(schema: &Schema, key: &str) -> String {
     if let Some(example) = schema.format.as_deref().and_then(example_of_format) {
         return example.to_owned();
@@ -356,7 +355,7 @@ fn string(schema: &Schema, key: &str) -> String {
         "1h",
         "a",
     ];
-    // Readers can make more of these than of the shortest match.
+    // Readable text is better than the shortest match.
     let plain = plain.into_iter().find(|text| !text.is_empty() && fits(text));
     if let Some(text) = plain {
         return text.to_owned();
@@ -374,11 +373,10 @@ fn string(schema: &Schema, key: &str) -> String {
     })
 }
 
-/// A string that matches the pattern with as few repetitions as possible.
+/// A match of the pattern with as few repetitions as possible.
 fn shortest_match(pattern: &Pattern, fits: &dyn Fn(&str) -> bool) -> Option<String> {
     for (times, letter) in (0..=MOST as usize).flat_map(|times| [(times, 0), (times, 1)]) {
-        // Enter optional parts only at the first few choices, since every further one makes the
-        // text longer.
+        // Only enter optional parts at the first few choices; more would just make the text longer.
         let mut into = times;
         let made = pattern.sample(|choice| match choice {
             Choice::Way if into > 0 => {

@@ -8,11 +8,11 @@ use crate::lints::allow_doc_lints;
 use crate::sharing::{SharedType, mentioned};
 use crate::source::{Printer, find_imports, has_map, print_shared_uses, print_uses};
 
-/// The types that files in a folder share, and those from folders above that they refer to.
+/// Types shared by the files in a folder, and the types from folders above that they refer to.
 pub(crate) struct SharedFile<'a> {
     folder: &'a str,
     modules: &'a [Module<'a>],
-    /// All shared types, by file and index.
+    /// All shared types by file and index.
     by_place: BTreeMap<(usize, usize), &'a SharedType>,
     own: Vec<&'a SharedType>,
 }
@@ -36,9 +36,8 @@ impl<'a> SharedFile<'a> {
         &self.modules[file].classes.list[id]
     }
 
-    /// The types from folders above that this file refers to, with the path of their module and
-    /// whether we import them. If the name is already taken, we refer to the type by its path
-    /// instead.
+    /// Types from folders above that this file refers to, with their module path and whether they
+    /// are imported. If the name is taken, the type is referred to by path.
     fn types_above(&self) -> BTreeMap<(usize, usize), (String, bool)> {
         let mut taken: BTreeSet<&str> = self
             .own
@@ -104,8 +103,8 @@ impl<'a> SharedFile<'a> {
     }
 }
 
-/// The path of the module `shared` in the folder `to`, as seen from a file in the folder `from`.
-/// The former must be the latter or one of its parents.
+/// Path of the module `shared` in the folder `to`, relative to a file in the folder `from`. `to`
+/// must be `from` or one of its parents.
 pub(crate) fn module_path(from: &str, to: &str) -> String {
     let depth = |folder: &str| folder.split('/').filter(|step| !step.is_empty()).count();
     let up = depth(from).saturating_sub(depth(to)) + 1;

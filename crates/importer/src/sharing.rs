@@ -1,12 +1,12 @@
-//! Writes a type that is in several files only once, in a module `shared`.
+//! Writes a type that occurs in several files only once, in a module `shared`.
 //!
-//! A type is shared if several files have it with the same name and schema, and if everything that
-//! it refers to is shared as well. It goes into `shared.rs` of the deepest folder that these files
-//! have in common. If two types there would have the same name, the one in more files wins, or else
-//! the first. The other one stays in its files.
+//! A type is shared if several files contain it with the same name and schema, and everything that
+//! it refers to is shared as well. It goes to `shared.rs` in the deepest common folder of these
+//! files. If two types there would have the same name, the one in more files wins, or else the
+//! first; the other one stays in its files.
 //!
-//! The names are given before that, and the files re-export what is shared. So when another
-//! definition is added to the folder, a type may move but keeps its old path.
+//! Names are assigned earlier, and the files re-export shared types. So when another definition is
+//! added to the folder, a type may move but keeps its old path.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +17,14 @@ use crate::interner::Interner;
 /// A type in the module `shared` of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedType {
-    /// Relative to the folder of the types.
+    /// Path relative to the folder of the types.
     pub(crate) folder: String,
     pub(crate) first: (usize, usize),
     uses: Vec<(usize, usize)>,
 }
 
-/// Finds the types that several files share. `files` has the folder of each, and its types, which
-/// must have names already.
+/// Finds types shared by several files. `files` contains the folder of each file, and its types,
+/// which must have names already.
 pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
     let mut found: BTreeMap<usize, SharedType> = BTreeMap::new();
     let mut identities = Identities::default();
@@ -56,8 +56,7 @@ pub(crate) fn find_shared(files: &[(&str, &Classes<'_>)]) -> Vec<SharedType> {
         .filter(|(_, shared)| taken.insert((shared.folder.as_str(), name(shared))))
         .map(|(identity, _)| identity)
         .collect();
-    // A shared type must not refer to one that isn't shared. Removing a type may break others, so
-    // repeat.
+    // A shared type must only refer to shared types. Removing one may break others, so repeat.
     loop {
         let is_closed = |identity: &usize| identities.parts[*identity].iter().all(|part| kept.contains(part));
         let (closed, open): (BTreeSet<usize>, BTreeSet<usize>) = kept.iter().copied().partition(is_closed);
@@ -89,13 +88,12 @@ fn common_folder<'a>(one: &'a str, other: &str) -> &'a str {
     one.get(..end.saturating_sub(1)).unwrap_or(one)
 }
 
-/// Gives the same number to types of the same name and schema if what they refer to is also the
-/// same.
+/// Assigns the same number to types of the same name and schema that refer to the same types.
 #[derive(Default)]
 struct Identities {
     known: BTreeMap<(String, usize, Vec<usize>), usize>,
     schemas: Interner,
-    /// What each type refers to, by number.
+    /// Types that each type refers to, by number.
     parts: Vec<Vec<usize>>,
 }
 
@@ -131,7 +129,7 @@ impl Identities {
     }
 }
 
-/// What the fields of a type refer to, in order.
+/// Types that a type's fields refer to, in order.
 pub(crate) fn mentioned(class: &Class) -> Vec<usize> {
     let mut parts = Vec::new();
     if let Body::Struct(members) = &class.body {

@@ -1,5 +1,5 @@
-//! Imports a kind into a project where each kind has files of its own. We make the source of each
-//! version, and a sample.
+//! Imports a kind into a project with separate files for each kind: the source of each version, and
+//! a sample.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,42 +19,42 @@ use crate::words::object_name;
 /// A kind, and the source of its types.
 #[derive(Clone, Debug)]
 pub struct ImportedKind {
-    /// The API group, e.g. `shop.example.com`.
+    /// API group, e.g. `shop.example.com`.
     pub group: String,
-    /// The kind, e.g. `Gadget`.
+    /// Kind, e.g. `Gadget`.
     pub kind: String,
-    /// The struct for the whole object. It's called like the kind, unless that name is reserved.
+    /// Struct of the whole object, named after the kind unless that name is reserved.
     pub object: String,
-    /// The name of the resource, e.g. `gadgets`.
+    /// Resource name, e.g. `gadgets`.
     pub plural: String,
     /// Whether the kind is namespaced.
     pub is_namespaced: bool,
-    /// Whether a webhook converts objects between the versions.
+    /// Whether a webhook converts objects between versions.
     pub is_converted: bool,
-    /// The versions, sorted by name.
+    /// Versions, sorted by name.
     pub versions: Vec<ImportedVersion>,
-    /// A warning for everything that we could not preserve.
+    /// Warnings for everything that could not be preserved.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// A version of a kind.
 #[derive(Clone, Debug)]
 pub struct ImportedVersion {
-    /// The name, e.g. `v1alpha1`.
+    /// Name, e.g. `v1alpha1`.
     pub name: String,
-    /// Whether objects are stored in this version.
+    /// Whether this is the storage version.
     pub is_stored: bool,
-    /// The source of its types.
+    /// Source of its types.
     pub text: String,
-    /// The descriptors for which there is no field, as `spec` or `status` and the path.
+    /// Descriptors without a field, as `spec` or `status` and the path.
     pub unplaced: BTreeSet<(&'static str, String)>,
     /// A sample object without `apiVersion`, `kind` and `metadata`.
     pub sample: Map<String, Value>,
 }
 
-/// Writes the types for all versions of a definition.
+/// Writes the types of all versions of a definition.
 ///
-/// `minor` is the version of Kubernetes that the program enables in k8s-openapi. `csv` has the
+/// `minor` is the Kubernetes version that the program enables in k8s-openapi. `csv` contains the
 /// `#[csv(…)]` markers of the versions.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ pub fn import_kind(
     })
 }
 
-/// A sample without a status, and without the fields that every object has.
+/// A sample without the status and the fields common to all objects.
 fn sample_of(version: &Version) -> Map<String, Value> {
     let mut schema: Schema = version.schema.clone();
     for name in ["apiVersion", "kind", "metadata", "status"] {

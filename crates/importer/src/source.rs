@@ -14,13 +14,13 @@ use crate::words::{VARIANT_RULES, identifier};
 pub(crate) struct Printer<'a> {
     pub(crate) classes: &'a Classes<'a>,
     pub(crate) finished: &'a BTreeMap<usize, Finished>,
-    /// The k8s-openapi types that are imported. We refer to all others by path.
+    /// Imported k8s-openapi types. All others are referred to by path.
     pub(crate) imported: &'a BTreeSet<String>,
     pub(crate) name_of: &'a dyn Fn(usize) -> String,
 }
 
 impl Printer<'_> {
-    /// Prints a type. If it's the struct that defines a kind, `kind` has its attributes.
+    /// Prints a type. `kind` has the attributes for the struct that defines a kind.
     pub(crate) fn print_class(&self, id: usize, kind: Option<&str>, text: &mut String) {
         let class = &self.classes.list[id];
         let Some(finished) = self.finished.get(&id) else {
@@ -55,7 +55,7 @@ impl Printer<'_> {
             .iter()
             .any(|field| is_plain(field) && has_snake_case(&field.ident))
         {
-            // Otherwise the generator would warn that nobody has chosen these names.
+            // Otherwise, the generator would warn about unspecified names.
             *text += "#[serde(rename_all = \"snake_case\")]\n";
         }
         if finished.fields.is_empty() && !finished.keeps_unknown {
@@ -161,7 +161,7 @@ pub(crate) fn find_imports<'c>(
     paths
 }
 
-/// Prints what is imported from std and other crates. `has_kind` is for a file that defines a kind.
+/// Prints the imports from std and other crates. `has_kind` is set for a file that defines a kind.
 pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: bool) -> String {
     let mut text = String::new();
     if has_map {
@@ -180,8 +180,8 @@ pub(crate) fn print_uses(has_map: bool, imported: &BTreeSet<String>, has_kind: b
     text + "use rbuilder::CrdSchema;\nuse serde::{Deserialize, Serialize};\n"
 }
 
-/// Prints what is imported from modules `shared`, as a block of its own. `names` has pairs of
-/// module and name.
+/// Prints the imports from modules `shared` as a separate block. `names` contains pairs of module
+/// and name.
 pub(crate) fn print_shared_uses<'n>(
     visibility: &str,
     names: impl Iterator<Item = (&'n str, &'n str)>,
@@ -191,7 +191,7 @@ pub(crate) fn print_shared_uses<'n>(
         modules.entry(module).or_default().push(name);
     }
     let mut text = String::new();
-    // Go backwards, because rustfmt puts `super::super` before `super::shared`.
+    // In reverse, because rustfmt puts `super::super` before `super::shared`.
     for (module, mut names) in modules.into_iter().rev() {
         names.sort_by_key(|name| order(name));
         text += if text.is_empty() { "\n" } else { "" };
@@ -204,7 +204,7 @@ pub(crate) fn has_map(finished: &Finished) -> bool {
     finished.keeps_unknown || finished.fields.iter().any(|field| field.ty.has_map())
 }
 
-/// How rustfmt sorts names, which is with the numbers in them taken by value.
+/// rustfmt's sort key for names: numbers are compared by value.
 fn order(name: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = Vec::new();
     let (mut word, mut number) = (String::new(), None);
@@ -226,7 +226,7 @@ fn order(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// Prints `use module::{A, B};` on as many lines as rustfmt would.
+/// Prints `use module::{A, B};`, broken into lines as by rustfmt.
 fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     if let [name] = names {
         return format!("{visibility}use {module}::{name};\n");
@@ -238,7 +238,7 @@ fn print_use(visibility: &str, module: &str, names: &[&str]) -> String {
     let mut text = format!("{visibility}use {module}::{{\n   ");
     let (mut width, mut is_first_line) = (3, true);
     for (at, name) in names.iter().enumerate() {
-        // As long as there is only one line, rustfmt doesn't count the comma after the last name.
+        // rustfmt ignores the comma after the last name on a single line.
         let is_only_line = is_first_line && at + 1 == names.len();
         if width + name.len() + 2 >= WIDTH + usize::from(is_only_line) {
             text += "\n   ";
@@ -267,7 +267,7 @@ fn print_doc(text: Option<&str>, indent: usize) -> String {
 
 fn print_markers(markers: &rbuilder_schema::Markers, ty: Option<&Ty>, indent: usize) -> String {
     let args = marker_args(markers, ty);
-    // On a kind, `#[kube(…)]` only has the keys of kube itself.
+    // On a kind, `#[kube(…)]` only takes kube's own keys.
     let name = if indent > 0 { "kube" } else { "crd" };
     let mut text = String::new();
     if !args.is_empty() {

@@ -17,13 +17,13 @@ use crate::words::{camel_case, field_name};
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) fields: Vec<FieldText>,
-    /// Whether a struct keeps fields that the schema doesn't know.
+    /// Whether a struct keeps unknown fields.
     pub(crate) keeps_unknown: bool,
     pub(crate) markers: Markers,
     pub(crate) own: Arc<Schema>,
     pub(crate) has_default: bool,
-    /// What we could not preserve, as name of the field and message. The name is empty if it's
-    /// about the type itself.
+    /// What could not be preserved, as field name and message. The name is empty for the type
+    /// itself.
     pub(crate) lost: Vec<(String, String)>,
 }
 
@@ -165,17 +165,16 @@ fn finish_struct(class: &Class, finished: &BTreeMap<usize, Finished>) -> Finishe
 }
 
 /// Whether the API server drops metadata in the value of a field. A struct in this file doesn't
-/// count, since its fields have markers of their own.
+/// count, since its fields have their own markers.
 ///
-/// Such a definition is imported as it is, because only the user knows whether the metadata is
-/// needed.
+/// Such a definition is imported as is: only the user knows whether the metadata is needed.
 fn drops_object_meta(class: &Class, member: &Member) -> bool {
     let is_metadata =
         &*member.wire == "metadata" && is_bare(&member.schema) && !class.schema.embedded_resource;
     !member.ty.has_class() && (is_metadata || dropped_object_meta(&member.schema).is_some())
 }
 
-/// Assembles the schema from the fields, as both front ends do. If there's an error about a field,
+/// Assembles the schema from the fields, as both front ends do. If there is an error about a field,
 /// its schema is written out instead.
 fn assemble_fields(
     members: &[Member],
@@ -183,7 +182,7 @@ fn assemble_fields(
     slots: &[Slot],
     keeps_unknown: bool,
 ) -> Schema {
-    // If there are errors, try once more with the schemas of those fields written out.
+    // After errors, retry with the schemas of those fields written out.
     for _ in 0..2 {
         let mut list: Vec<Field> = fields
             .iter()
@@ -245,7 +244,7 @@ fn flattened(slot: usize) -> Field {
     }
 }
 
-/// The schema of a type before any markers on the field.
+/// Schema of a type without any markers on the field.
 fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     match ty {
         Ty::Leaf("String") => of_type(SchemaType::String).into(),
@@ -262,7 +261,7 @@ fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     }
 }
 
-/// Whether we know that a type implements `Default`.
+/// Whether a type is known to implement `Default`.
 fn can_default(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> bool {
     match ty {
         Ty::Class(id) => finished.get(id).is_some_and(|class| class.has_default),
@@ -286,7 +285,7 @@ fn undocumented(text: Option<&str>) -> Option<Arc<str>> {
     text.filter(|text| !is_doc_comment(text)).map(Arc::from)
 }
 
-/// Whether a description can be a doc comment. `rbuilder-syntax` has to read it back unchanged, and
+/// Whether a description can be a doc comment: `rbuilder-syntax` must read it back unchanged, and
 /// rustdoc must not compile any part of it.
 pub(crate) fn is_doc_comment(text: &str) -> bool {
     let is_lost = |line: &str| {
@@ -296,7 +295,7 @@ pub(crate) fn is_doc_comment(text: &str) -> bool {
             || line.starts_with("---")
             || start.starts_with('+')
     };
-    // rustc doesn't allow these in comments.
+    // rustc rejects these in comments.
     let turns_text = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !text.is_empty()
         && text == text.trim()

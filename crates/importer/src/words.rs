@@ -1,4 +1,4 @@
-//! Turns JSON names into Rust names.
+//! Converts JSON names to Rust names.
 
 const RAW: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
@@ -9,7 +9,7 @@ const RAW: &[&str] = &[
 
 const NEVER: &[&str] = &["self", "Self", "super", "crate", "_", ""];
 
-/// Without this, we would split these names within a word.
+/// Names that would otherwise be split within a word.
 const WHOLE: &[(&str, &str)] = &[
     ("IPv", "Ipv"),
     ("OAuth", "Oauth"),
@@ -17,7 +17,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("GitLab", "Gitlab"),
 ];
 
-/// Splits a name into words of lower case, e.g. `podCIDRs` into `pod` and `cidrs`.
+/// Splits a name into lower-case words, e.g. `podCIDRs` into `pod` and `cidrs`.
 pub(crate) fn split_words(name: &str) -> Vec<String> {
     let mut name = name.to_owned();
     for (from, to) in WHOLE {
@@ -41,21 +41,20 @@ pub(crate) fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether an upper-case letter starts a word, because it comes after a lower-case letter or an
-/// abbreviation.
+/// Whether an upper-case letter starts a word, i.e. follows a lower-case letter or an abbreviation.
 fn begins_word(letters: &[char], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| letters.get(before));
     let Some(before) = before else { return false };
     if before.is_ascii_lowercase() || before.is_ascii_digit() {
         return true;
     }
-    // In `CIDRs`, the plural belongs to the abbreviation.
+    // The plural `s` in `CIDRs` belongs to the abbreviation.
     let is_plural = letters.get(at + 1) == Some(&'s')
         && letters.get(at + 2).is_none_or(|next| !next.is_ascii_lowercase());
     before.is_ascii_uppercase() && !is_plural && letters.get(at + 1).is_some_and(char::is_ascii_lowercase)
 }
 
-/// The name of a field without `r#`, e.g. `pod_cidrs` for `podCIDRs`.
+/// Field name without `r#`, e.g. `pod_cidrs` for `podCIDRs`.
 pub(crate) fn field_name(wire: &str) -> String {
     let name = split_words(wire).join("_");
     if name.starts_with(|first: char| first.is_ascii_digit()) {
@@ -67,7 +66,7 @@ pub(crate) fn field_name(wire: &str) -> String {
     }
 }
 
-/// A name the way it's written in source, e.g. `r#type`.
+/// A name as written in source, e.g. `r#type`.
 pub(crate) fn identifier(name: &str) -> String {
     if RAW.contains(&name) {
         format!("r#{name}")
@@ -76,25 +75,25 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// The name of a type or variant, e.g. `PodCidrs` for `podCIDRs`. Empty if there are no letters or
-/// digits in it.
+/// Name of a type or variant, e.g. `PodCidrs` for `podCIDRs`. Empty if `wire` contains no letters
+/// or digits.
 pub(crate) fn type_name(wire: &str) -> String {
     split_words(wire).iter().map(|word| capitalized(word)).collect()
 }
 
-/// The name of a file, and of its module.
+/// Name of a file and its module.
 pub(crate) fn module_name(kind: &str) -> String {
     let name = kind.to_ascii_lowercase();
     match name.as_str() {
-        // These would be files with a meaning of their own.
+        // File names with a special meaning.
         "mod" | "lib" | "main" | "shared" => format!("{name}_kind"),
         name if NEVER.contains(&name) => format!("{name}_kind"),
         _ => name,
     }
 }
 
-/// These kinds can't be what a struct is called. They are keywords, or would shadow a type that the
-/// file or derived code uses without a path.
+/// Kinds that can't be struct names: keywords, and names that would shadow a type which the file or
+/// derived code uses without a path.
 const HIDDEN_KINDS: &[&str] = &[
     "BTreeMap",
     "Box",
@@ -108,13 +107,13 @@ const HIDDEN_KINDS: &[&str] = &[
     "Vec",
 ];
 
-/// The kind with its first letter in upper case, which is what its types start with. For the API
-/// server, it may also be lower case.
+/// The kind with its first letter in upper case, as a prefix of type names. The API server also
+/// accepts kinds in lower case.
 pub(crate) fn type_stem(kind: &str) -> String {
     capitalized(kind)
 }
 
-/// The struct for the whole object. It's called like the kind, unless that name is reserved.
+/// Struct of the whole object, named after the kind unless that name is reserved.
 pub(crate) fn object_name(kind: &str) -> String {
     let stem = type_stem(kind);
     if HIDDEN_KINDS.contains(&stem.as_str()) {
@@ -124,7 +123,7 @@ pub(crate) fn object_name(kind: &str) -> String {
     }
 }
 
-/// The folder of a group or version, e.g. `cert_manager_io` for `cert-manager.io`.
+/// Folder of a group or version, e.g. `cert_manager_io` for `cert-manager.io`.
 pub(crate) fn folder_name(text: &str) -> String {
     let name: String = text
         .chars()
@@ -149,8 +148,8 @@ fn capitalized(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The singular of the name of a list or map, e.g. `policy` for `policies`. Words that only look
-/// like a plural stay as they are.
+/// Singular of a list's or map's name, e.g. `policy` for `policies`. Words that only look like a
+/// plural are kept.
 pub(crate) fn singular(name: &str) -> String {
     const NO_PLURALS: &[&str] = &[
         "series",
@@ -188,7 +187,7 @@ pub(crate) fn camel_case(field: &str) -> String {
     first + &words.map(capitalized).collect::<String>()
 }
 
-/// The name of a serde `rename_all` rule, and what it does.
+/// Name of a serde `rename_all` rule, and its implementation.
 pub(crate) type VariantRule = (&'static str, fn(&str) -> String);
 
 /// serde's `rename_all` rules for variants.
@@ -207,7 +206,7 @@ pub(crate) const VARIANT_RULES: &[VariantRule] = &[
     ("kebab-case", |name| snake_of(name, '-')),
 ];
 
-/// Snake case as serde does it, with a separator before every single upper-case letter.
+/// Snake case as in serde, i.e. with a separator before every single upper-case letter.
 fn snake_of(name: &str, mark: char) -> String {
     let mut made = String::new();
     for (at, letter) in name.char_indices() {

@@ -1,11 +1,11 @@
-//! Prints attributes the way rustfmt lays them out.
+//! Prints attributes as rustfmt formats them.
 //!
-//! rustfmt only formats attributes if their arguments are names, literals, and lists of these. With
-//! an array, a map or a negative number, any layout is stable, so we use the same one for them.
+//! rustfmt only formats attributes whose arguments are names, literals, and lists of these. With an
+//! array, a map or a negative number, it keeps any layout, so we use the same one there.
 
 use super::WIDTH;
 
-/// How wide several arguments on a line may be (rustfmt's `attr_fn_like_width`).
+/// Maximum width of several arguments on a line (rustfmt's `attr_fn_like_width`).
 const ARGUMENTS: usize = 70;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ impl Meta {
         Meta::Text(name.to_owned())
     }
 
-    /// `name = value`, where the value is source text.
+    /// `name = value`, with the value as source text.
     pub(crate) fn assign(name: &str, value: impl std::fmt::Display) -> Meta {
         Meta::Text(format!("{name} = {value}"))
     }
@@ -45,13 +45,13 @@ fn joined(items: &[Meta]) -> String {
 
 pub(crate) fn print_attribute(name: &str, items: Vec<Meta>, indent: usize) -> String {
     let margin = " ".repeat(indent);
-    // rustfmt keeps one column free if it's on a field, and one more for each nested list.
+    // rustfmt reserves one column for an attribute on a field, and one for each nested list.
     let end = WIDTH - usize::from(indent > 0);
     let whole = Meta::List(name.to_owned(), items);
     format!("{margin}#[{}]\n", print(&whole, indent, indent + 2, end - 1))
 }
 
-/// Prints an argument at `column` of a line with this indentation. On one line, it has to end
+/// Prints an argument at `column` of a line with this indentation. A one-line result must end
 /// before the column `end`.
 fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
     let Meta::List(name, items) = meta else {
@@ -64,7 +64,7 @@ fn print(meta: &Meta, indent: usize, column: usize, end: usize) -> String {
         _ if fits && (items.len() < 2 || joined(items).chars().count() <= ARGUMENTS) && all_fit(items) => {
             line
         }
-        // A list goes on in the line of its parent if it's the only argument.
+        // A list that is the only argument continues on its parent's line.
         [only @ Meta::List(..)] => {
             let start = column + name.chars().count() + 1;
             format!("{name}({})", print(only, indent, start, end - 2))
@@ -89,7 +89,7 @@ fn nesting(items: &[Meta]) -> usize {
     depths.max().unwrap_or(0)
 }
 
-/// Whether each list in the arguments, at whatever depth, is short enough to go on a line.
+/// Whether all nested lists are short enough for a line.
 fn all_fit(items: &[Meta]) -> bool {
     items.iter().all(|item| match item {
         Meta::Text(_) => true,

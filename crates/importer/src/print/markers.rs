@@ -7,8 +7,7 @@ use crate::classes::Ty;
 
 use super::{Meta, literal, string_literal};
 
-/// The arguments of `#[crd(…)]` for markers. Rules aren't among them, because they get attributes
-/// of their own.
+/// Arguments of `#[crd(…)]` for markers, except for rules, which get their own attributes.
 pub(crate) fn marker_args(markers: &Markers, ty: Option<&Ty>) -> Vec<Meta> {
     let mut args = Vec::new();
     if let Some(schema) = &markers.schema {
@@ -106,7 +105,7 @@ pub(crate) fn rule_arg(cel: &Cel) -> Meta {
     Meta::list("cel", args)
 }
 
-/// A schema as it would be in a manifest.
+/// A schema as in a manifest.
 fn schema_literal(schema: &Schema) -> String {
     literal(&serde_json::to_value(schema).unwrap_or_default())
 }
@@ -126,7 +125,7 @@ fn validation_args(constraints: &Schema) -> Vec<Meta> {
     stated.filter_map(arg).collect()
 }
 
-/// The value of a key as it would be in a manifest.
+/// The value of a key as in a manifest.
 fn value_of(key: &Key, schema: &Schema) -> Value {
     let alone = schema.only(|other| other.name == key.name);
     let mut value = serde_json::to_value(alone).unwrap_or_default();

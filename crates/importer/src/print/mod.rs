@@ -1,10 +1,9 @@
-//! Prints Rust source the way rustfmt lays it out by default.
+//! Prints Rust source in rustfmt's default format.
 //!
-//! We don't run rustfmt itself, because it may not be installed, and would take seconds for the
-//! files of a large project. prettyplease would be one more dependency of the command, and would
-//! have to parse what we have just printed. Since we only print a few forms, `attribute` has the
-//! rules for these. `cargo xtask import` compares thousands of attributes with what rustfmt makes
-//! of them.
+//! rustfmt itself may not be installed, and would take seconds for the files of a large project.
+//! prettyplease would be another dependency, and would have to parse what we just printed. There
+//! are only a few forms to print, whose rules are in `attribute`. `cargo xtask import` compares
+//! thousands of attributes with rustfmt's output.
 
 mod attribute;
 mod csv;

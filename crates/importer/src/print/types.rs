@@ -1,4 +1,4 @@
-//! Prints the types of fields the way rustfmt lays them out.
+//! Prints field types as rustfmt formats them.
 
 use super::WIDTH;
 
@@ -24,7 +24,7 @@ impl TypeText {
         format!("{}<{}>", self.name, arguments.join(", "))
     }
 
-    /// Prints the type on as many lines as it takes. The first one continues a line that ends at
+    /// Prints the type on as many lines as needed. The first one continues a line that ends at
     /// `column`.
     fn lines(&self, indent: usize, column: usize) -> String {
         let line = self.one_line();
