@@ -1,6 +1,5 @@
-//! What every command that changes files has in common: compute a plan from a consistent state of
-//! the project, show or apply it, and print the outcome. Nothing here knows about individual
-//! commands.
+//! The common part of commands that change files: compute a plan from a consistent state of the
+//! project, show or apply it, and print the outcome. Nothing here knows about individual commands.
 
 use std::path::Path;
 
@@ -12,12 +11,12 @@ use crate::plan::{Moment, Plan, render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::{Changed, Tree};
 
-/// How a command prints its result.
+/// Format of a command's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// As a JSON document on standard output.
+    /// A JSON document on standard output.
     Json,
 }
 
@@ -26,11 +25,11 @@ pub enum Output {
 pub struct Mode {
     /// Only show the changes instead of making them.
     pub dry_run: bool,
-    /// How to print the result.
+    /// Format of the result.
     pub output: Output,
 }
 
-/// The result of a command before it has written anything.
+/// The result of a command before it writes anything.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The changes to make.
@@ -39,11 +38,11 @@ pub struct Outcome {
     pub warnings: String,
     /// The same warnings as JSON values.
     pub diagnostics: Vec<Value>,
-    /// Next steps, printed after the plan has been applied.
+    /// Next steps, printed after the plan was applied.
     pub next: String,
-    /// An error to print at the end, after the command has done everything else.
+    /// An error to print last, after everything else was done.
     pub failure: Option<anyhow::Error>,
-    /// The exit code, e.g. 1 if the user still has something to resolve.
+    /// Exit code, e.g. 1 if the user has something to resolve.
     pub exit_code: u8,
 }
 
@@ -63,14 +62,14 @@ impl Outcome {
     }
 }
 
-/// How often we start over because the project changed while we were reading it.
+/// Maximum number of restarts because the project changed while it was read.
 const MOST_READS: usize = 20;
 
-/// Computes the result of a command that writes nothing (`--check`, `--dry-run`, `--stdout`).
+/// Computes the result of a read-only command (`--check`, `--dry-run`, `--stdout`).
 ///
-/// `make` may run several times. We wait for a command that is running, and start over if one ran
-/// while `make` was reading, so that the result comes from a consistent state of the project. For
-/// the same reason, an error of `make` only counts if the tree did not change in the meantime.
+/// `make` may be called several times: we wait for a running command, and start over if one ran
+/// concurrently with `make`, so that the result comes from a consistent state of the project. For
+/// the same reason, an error of `make` only counts if the tree is unchanged since.
 pub(crate) fn decide<T>(
     dir: &Path,
     shell: &mut Shell,
@@ -94,8 +93,8 @@ pub(crate) fn decide<T>(
 /// Computes a command's plan and applies it, after recovering from an interrupted command.
 ///
 /// [`apply`] compares a non-empty plan with the tree while it holds the lock. An error or an empty
-/// plan gets no such check, so we only return it if no other command ran in the meantime, and
-/// otherwise start over with the new tree.
+/// plan gets no such check, so it is only returned if no other command ran concurrently. Otherwise
+/// we start over with the new tree.
 pub(crate) fn decide_and_apply(
     dir: &Path,
     shell: &mut Shell,
@@ -105,7 +104,7 @@ pub(crate) fn decide_and_apply(
         if let Some(recovery) = recover(dir)? {
             shell.note(&format!("{recovery}\n"));
         }
-        // If no other command is running, there's no need to wait for the next tick of the clock.
+        // Unless another command is running, don't wait for the next clock tick.
         let moment = match reads {
             0 => Moment::glance(dir),
             _ => Moment::take(dir),
@@ -125,7 +124,7 @@ pub(crate) fn decide_and_apply(
                 }
                 match apply(&tree, &outcome.plan, Faults::default()) {
                     Ok(_) => return Ok(outcome),
-                    // The plan is for a tree that has changed since, so make another one.
+                    // The tree has changed since, so make another plan.
                     Err(error) if error.is::<Changed>() => {}
                     Err(error) => return Err(error),
                 }
@@ -137,8 +136,8 @@ pub(crate) fn decide_and_apply(
     Err(keeps_changing(dir))
 }
 
-/// Whether no command has run since `moment`. After an error, no other program may have changed the
-/// files that were read either.
+/// Whether no command has run since `moment`. After an error, the files that were read must also be
+/// unchanged by other programs.
 fn is_consistent<T>(made: &Result<T>, tree: &Tree, moment: &Moment) -> bool {
     moment.holds() && (made.is_ok() || tree.verify_unchanged().is_ok())
 }
@@ -150,8 +149,8 @@ fn keeps_changing(dir: &Path) -> anyhow::Error {
     )
 }
 
-/// Computes a command's plan without applying it. Existing files that conflict with it are an
-/// error.
+/// Computes a command's plan without applying it. Fails on existing files that conflict with the
+/// plan.
 pub(crate) fn preview(
     dir: &Path,
     shell: &mut Shell,
@@ -162,7 +161,7 @@ pub(crate) fn preview(
     Ok(outcome)
 }
 
-/// Prints the changes that were made, or with `--dry-run` those that would be made.
+/// Prints the changes that were made, or would be made with `--dry-run`.
 pub(crate) fn show_outcome(command: &str, outcome: &Outcome, mode: Mode, shell: &mut Shell) {
     let Outcome {
         plan,
@@ -236,7 +235,7 @@ mod tests {
         Shell::to(Box::new(std::io::sink()), Box::new(std::io::sink()))
     }
 
-    /// Runs a command that makes these decisions. It waits first, so that the tree hasn't just
+    /// Runs a command that makes these decisions. Waits first, so that the tree isn't recently
     /// changed.
     fn perform(
         dir: &Path,
@@ -273,7 +272,7 @@ mod tests {
         let mut make = |tree: &Tree, read| {
             let text = tree.sources([]).text("src/lib.rs").expect("it can be read");
             if read == 1 {
-                // This doesn't change the project directory itself.
+                // Doesn't change the project directory itself.
                 std::fs::write(dir.join("src/lib.rs"), "new").expect("a file");
             }
             match text.as_deref() {
@@ -296,7 +295,7 @@ mod tests {
 
     #[test]
     fn retries_if_the_source_has_changed() {
-        // In the first case, the root directory of the project doesn't change.
+        // Without a command, the project's root directory doesn't change.
         for is_command in [false, true] {
             let folder = project();
             let dir = folder.path();

@@ -3,8 +3,8 @@
 //! Every command that changes files goes through the same steps: flags → request →
 //! [`Plan`](rbuilder_project::plan::Plan) → show, compare or apply. All reading and writing is done
 //! by `rbuilder-project`, and all printing by [`shell`]. The one exception is the store of
-//! `rbuilder envtest`. It belongs to no project, so `rbuilder_control_plane::downloads` reads and
-//! writes it.
+//! `rbuilder envtest`, which belongs to no project and is handled by
+//! `rbuilder_control_plane::downloads`.
 
 mod cluster;
 pub mod commands;
@@ -31,16 +31,15 @@ use crate::commands::{Row, SourceErrors};
 use crate::flags::{Cli, Output};
 use crate::shell::{Shell, Verbosity};
 
-/// Runs a command line, which includes the program's name, and returns the exit code: 0 for
-/// success, 1 if the command failed or `--check` found a difference, 2 if the command line is
-/// invalid.
+/// Runs a command line, including the program's name. Returns the exit code: 0 for success, 1 if
+/// the command failed or `--check` found a difference, 2 for an invalid command line.
 pub fn run<I, T>(arguments: I, shell: &mut Shell) -> u8
 where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    // Look for `--color` before parsing, because errors of the parser may be in color too.
+    // Look for `--color` before parsing, since parser errors may be colored as well.
     shell.set_color(flags::color_in(&arguments));
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
@@ -66,15 +65,14 @@ where
     shell.finish(code)
 }
 
-/// Prints either the help that was asked for, with examples, or what's wrong with the command line.
+/// Prints either the requested help with examples, or the error in the command line.
 fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell) -> u8 {
     let text = error.render();
     let mut text = match shell.color() {
         true => text.ansi().to_string(),
         false => text.to_string(),
     };
-    // Append the examples only here, because clap would wrap their lines at the width of the
-    // terminal.
+    // Append the examples only here, because clap would wrap their lines to the terminal width.
     if error.kind() == ErrorKind::DisplayHelp
         && let Some(examples) = flags::find_examples(&peers::find_command_path(arguments))
     {
@@ -101,7 +99,7 @@ fn print_error(error: &anyhow::Error, output: Output, command: &str, shell: &mut
     print_text_error(error, shell);
 }
 
-/// Prints an error. If it's about the source, it comes with the locations.
+/// Prints an error. Errors about the source include locations.
 fn print_text_error(error: &anyhow::Error, shell: &mut Shell) {
     if let Some(source) = error.downcast_ref::<SourceErrors>() {
         shell.message(&source.snippets);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::replacement::find_replacement;
 
-/// Source that is longer than this (in bytes) isn't quoted. Generated code may have such lines.
+/// Longer source (in bytes) isn't quoted. Generated code may have such lines.
 const LONGEST: usize = 20_000;
 
 /// Renders the message with its location, the source line and the help.
@@ -23,12 +23,12 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
     let title = level.primary_title(&diagnostic.message);
-    // Pass only the lines of the diagnostic, because the renderer scans all of its input.
+    // Only pass the lines of the diagnostic, because the renderer scans all of its input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
         .find('\n')
         .map_or(source.len(), |at| range.end + at);
-    // The renderer would show a carriage return without line feed as a character.
+    // The renderer would print a carriage return without a line feed.
     let end = end - usize::from(end > range.end && source[..end].ends_with('\r'));
     let (line, column) = place(&source, range.start);
     let mut group = if end - first > LONGEST {
@@ -54,7 +54,7 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     format!("{}\n", renderer.decor_style(DecorStyle::Ascii).render(&[group]))
 }
 
-/// As JSON. Lines and columns start at 1, and columns count characters.
+/// Converts a diagnostic to JSON. Lines and columns start at 1, and columns count characters.
 pub(crate) fn to_json(diagnostic: &Diagnostic, sources: &dyn Sources) -> Value {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
@@ -101,7 +101,7 @@ fn text_at(path: &str, sources: &dyn Sources) -> Arc<str> {
     text.ok().flatten().unwrap_or_else(|| Arc::from(""))
 }
 
-/// As a line of JSON in rustc's format, which editors understand.
+/// Formats a diagnostic as a line of JSON in rustc's format, which editors understand.
 pub(crate) fn to_json_line(diagnostic: &Diagnostic, sources: &dyn Sources) -> String {
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
@@ -156,7 +156,7 @@ fn span(path: &str, source: &str, range: &std::ops::Range<usize>) -> Value {
     })
 }
 
-/// A message without location, as a line of JSON. `level` is `error` or `warning`.
+/// Formats a message without a location as a line of JSON. `level` is `error` or `warning`.
 pub(crate) fn message_to_json_line(level: &str, text: &str) -> String {
     let mut value = message(level, text);
     value["rendered"] = format!("{level}: {text}\n").into();
@@ -209,7 +209,7 @@ pub(crate) fn place(source: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// Clamps a range to the text and to character boundaries, because slicing would panic otherwise.
+/// Clamps a range to the text and to character boundaries; slicing would panic otherwise.
 pub(crate) fn within(source: &str, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let floor = |at: usize| {
         (0..=at.min(source.len()))

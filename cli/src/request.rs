@@ -1,23 +1,23 @@
-//! What commands are asked to do.
+//! Requests for commands.
 //!
-//! The command line is parsed into these values, and `import` makes them itself. Below this layer
-//! nothing knows about flags, except for their names in messages.
+//! The command line is parsed into these values, and `import` creates them itself. Nothing below
+//! this layer knows about flags, except for their names in messages.
 
 use std::path::PathBuf;
 
 use crate::engine::Mode;
 use crate::project::Image;
 
-/// What `create api` is to do.
+/// A request for `create api`.
 #[derive(Clone, Debug, Default)]
 pub struct ApiRequest {
     /// API group without the domain.
     pub group: String,
     /// Domain of the API group. Defaults to the kind's recorded domain, or to the project's domain.
     pub api_domain: Option<String>,
-    /// API version. Empty if a CRD has the versions.
+    /// API version. Empty if the versions come from a CRD.
     pub version: String,
-    /// Kind. May be empty if a CRD has it.
+    /// Kind. May be empty if it comes from a CRD.
     pub kind: String,
     /// File with the kind's CRD, or `-` for standard input.
     pub from_crd: Option<PathBuf>,
@@ -29,11 +29,11 @@ pub struct ApiRequest {
     pub resource: Option<bool>,
     /// Whether to scaffold a controller. The default depends on the project.
     pub controller: Option<bool>,
-    /// The image that the controller runs.
+    /// Image that the controller runs.
     pub image: Option<Image>,
-    /// The controller's name.
+    /// Name of the controller.
     pub controller_name: Option<String>,
-    /// The type, if the kind belongs to another project.
+    /// Type of a kind that belongs to another project.
     pub external: ExternalType,
     /// Whether to generate manifests.
     pub manifests: bool,
@@ -41,25 +41,25 @@ pub struct ApiRequest {
     pub force: bool,
 }
 
-/// The type of a kind that another project defines. Empty for any other kind.
+/// Type of a kind defined in another project. Empty for any other kind.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalType {
     /// Rust path.
     pub path: Option<String>,
     /// Crate and its version.
     pub package: Option<String>,
-    /// The API group's domain.
+    /// Domain of the API group.
     pub domain: Option<String>,
 }
 
-/// What `create webhook` is to do.
+/// A request for `create webhook`.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookRequest {
     /// API group without the domain.
     pub group: String,
-    /// The API group's domain.
+    /// Domain of the API group.
     pub api_domain: Option<String>,
-    /// API version. For a conversion, that's also the hub.
+    /// API version, which is also the hub of a conversion.
     pub version: String,
     /// Kind.
     pub kind: String,
@@ -71,13 +71,13 @@ pub struct WebhookRequest {
     pub conversion: bool,
     /// Versions that are converted to and from the hub.
     pub spoke: Vec<String>,
-    /// The defaulting webhook's URL path.
+    /// URL path of the defaulting webhook.
     pub defaulting_path: Option<String>,
-    /// The validating webhook's URL path.
+    /// URL path of the validating webhook.
     pub validation_path: Option<String>,
     /// Plural of a kind that belongs to another project.
     pub plural: Option<String>,
-    /// The type, if the kind belongs to another project.
+    /// Type of a kind that belongs to another project.
     pub external: ExternalType,
     /// Whether to generate manifests.
     pub manifests: bool,
@@ -85,31 +85,31 @@ pub struct WebhookRequest {
     pub force: bool,
 }
 
-/// Which kind a `delete` command is about.
+/// The kind for a `delete` command.
 #[derive(Clone, Debug)]
 pub struct DeleteRequest {
     /// API group without the domain.
     pub group: String,
-    /// The API group's domain.
+    /// Domain of the API group.
     pub api_domain: Option<String>,
     /// API version.
     pub version: String,
     /// Kind.
     pub kind: String,
-    /// Whether to delete changed files.
+    /// Whether to delete edited files.
     pub force: bool,
 }
 
-/// What `delete controller` is to do.
+/// A request for `delete controller`.
 #[derive(Clone, Debug)]
 pub struct DeleteControllerRequest {
     /// The kind.
     pub kind: DeleteRequest,
-    /// The controller's name. Not needed if the kind has only one.
+    /// Name of the controller. Not needed if the kind has only one.
     pub controller_name: Option<String>,
 }
 
-/// What `delete webhook` is to do. Without any of the webhooks, it deletes all of them.
+/// A request for `delete webhook`. Without any of the webhooks, deletes all of them.
 #[derive(Clone, Debug)]
 pub struct DeleteWebhookRequest {
     /// The kind.
@@ -133,7 +133,7 @@ pub struct MergeRequest {
     pub manifests: bool,
 }
 
-/// What `update` is to do.
+/// A request for `update`.
 #[derive(Clone, Debug)]
 pub struct UpdateRequest {
     /// Deleted scaffolded files, or directories of such files, to restore.
@@ -144,7 +144,7 @@ pub struct UpdateRequest {
     pub merge: MergeRequest,
 }
 
-/// What a command is to do that generates a product from the manifests.
+/// A request for a command that generates a product from the manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductRequest {
     /// How to merge the product with the existing files.
@@ -166,24 +166,24 @@ pub struct ProductMergeRequest {
     pub mode: Mode,
 }
 
-/// What `bundle` is to do.
+/// A request for `bundle`.
 #[derive(Clone, Debug)]
 pub struct BundleRequest {
-    /// The operator's version. Defaults to the one in Cargo.toml, or to 0.1.0.
+    /// Version of the operator. Defaults to the one in Cargo.toml, or to 0.1.0.
     pub version: Option<String>,
-    /// The manager's image. Defaults to the one in config/manager.
+    /// Image of the manager. Defaults to the one in config/manager.
     pub image: Option<String>,
-    /// The image of the bundle in the catalog. Defaults to a name derived from `image`.
+    /// Image of the bundle in the catalog. Defaults to a name derived from `image`.
     pub bundle_image: Option<String>,
-    /// The channels of the catalog that get this version. There's at least one.
+    /// Channels of the catalog that get this version. Never empty.
     pub channels: Vec<String>,
-    /// The package's default channel. Defaults to the one in the catalog, or to the first channel.
+    /// Default channel of the package. Defaults to the one in the catalog, or to the first channel.
     pub default_channel: Option<String>,
-    /// The version that this one replaces. Defaults to the head of each channel, if that is lower.
+    /// Version that this one replaces. Defaults to the head of each channel, if that is lower.
     pub replaces: Option<String>,
-    /// Versions that users skip when they upgrade to this one.
+    /// Versions that an upgrade to this one skips.
     pub skips: Vec<String>,
-    /// A range of such versions.
+    /// Range of versions that an upgrade to this one skips.
     pub skip_range: Option<String>,
     /// Icon for catalogs, an SVG file in the project. Defaults to a hexagon.
     pub icon: Option<String>,

@@ -1,7 +1,7 @@
-//! Diagnostics as a SARIF 2.1.0 log, which code scanning services and editors read.
+//! Diagnostics as a SARIF 2.1.0 log, for code scanning services and editors.
 //!
-//! `fixes` has the [replacements](crate::replacement), so that applying them gives the same bytes
-//! as `--fix`.
+//! `fixes` contains the [replacements](crate::replacement), so that applying them gives the same
+//! bytes as `--fix`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::report::{place, text_of, within};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The rule for messages that have no code.
+/// Rule for messages without a code.
 const OTHER: &str = "rbuilder";
 
 pub(crate) struct Artifact<'p> {
     path: &'p str,
-    /// False for a directory or rendered output, where the line means nothing.
+    /// False for a directory or rendered output, where lines are meaningless.
     has_lines: bool,
 }
 
@@ -119,13 +119,13 @@ fn result(
     result
 }
 
-/// SARIF ends a region after its last character.
+/// A SARIF region. It ends after its last character.
 fn region(source: &str, range: &Range<usize>) -> Value {
     let ((line, column), (end_line, end_column)) = (place(source, range.start), place(source, range.end));
     json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column })
 }
 
-/// As a URI reference, which is relative to the root of the source unless the path is absolute.
+/// Formats a path as a URI reference, relative to the source root unless it is absolute.
 fn uri_of(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let mut uri = String::new();

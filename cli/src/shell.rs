@@ -13,26 +13,25 @@ use crate::tree::Viewpoint;
 
 /// Standard output and standard error, and how to print to them.
 ///
-/// We remember a write that failed and let the command fail in [`Shell::finish`], so that nobody
-/// takes incomplete output for complete. A closed pipe is no failure, since that's what `head`
-/// does.
+/// A failed write is remembered and fails the command in [`Shell::finish`], so that incomplete
+/// output isn't mistaken for complete output. A closed pipe (e.g. by `head`) is not a failure.
 pub struct Shell {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
     color: bool,
     verbosity: Verbosity,
     interactive: bool,
-    /// Set if messages go to standard output and everything else to standard error.
+    /// Whether messages go to standard output and everything else to standard error.
     for_messages: bool,
-    /// Set if messages are lines of JSON.
+    /// Whether messages are lines of JSON.
     json: bool,
-    /// Whether standard output and standard error are terminals, which would act on control
+    /// Whether standard output and standard error are terminals, which would interpret control
     /// sequences.
     terminals: (bool, bool),
     lost: Option<String>,
-    /// Which directory the paths in messages are relative to, if not the project's.
+    /// Base of the paths in messages, if it isn't the project.
     viewpoint: Option<Viewpoint>,
-    /// Set while there's a line of progress on the terminal.
+    /// Whether a line of progress is shown on the terminal.
     has_progress: bool,
 }
 
@@ -50,23 +49,22 @@ pub enum Color {
     Never,
 }
 
-/// How much a command prints besides its result.
+/// How much a command prints in addition to its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Only errors and warnings.
     Quiet,
-    /// Also what the command does, and what to do next.
+    /// Also actions of the command, and next steps.
     Normal,
     /// Also unchanged files, and calls of other programs.
     Verbose,
 }
 
 impl Shell {
-    /// Creates a shell for standard output and standard error. It uses color only on a terminal,
-    /// unless `CLICOLOR_FORCE`, `CLICOLOR` or `NO_COLOR` say otherwise.
+    /// Creates a shell for standard output and standard error. Color is only used on a terminal,
+    /// unless `CLICOLOR_FORCE`, `CLICOLOR` or `NO_COLOR` override this.
     pub fn standard() -> Shell {
-        // CI systems set this variable. Some of them provide a terminal even though nobody can
-        // answer.
+        // Set by CI systems, some of which provide a terminal although nobody can answer.
         let in_pipeline = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminals = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         Shell {
@@ -84,7 +82,7 @@ impl Shell {
         }
     }
 
-    /// Creates a shell for tests, which uses no color and asks nothing.
+    /// Creates a shell for tests, without color and questions.
     pub fn to(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>) -> Shell {
         Shell {
             out,
@@ -118,21 +116,21 @@ impl Shell {
         self.verbosity = verbosity;
     }
 
-    /// Prints messages as JSON from now on. With `on_output`, they go to standard output and the
-    /// result goes to standard error.
+    /// Switches to messages as JSON. With `on_output`, they go to standard output and the result
+    /// goes to standard error.
     pub fn speak_json(&mut self, on_output: bool) {
         self.json = true;
         self.for_messages = on_output;
     }
 
-    /// Prints diagnostics as one log from now on, with paths relative to the project. With
+    /// Switches to diagnostics as a single log, with paths relative to the project. With
     /// `on_output`, the log goes to standard output and everything else to standard error.
     pub fn speak_sarif(&mut self, on_output: bool) {
         self.viewpoint = None;
         self.for_messages = on_output;
     }
 
-    /// From now on, shows paths relative to a subdirectory, except in JSON and in results.
+    /// Makes paths relative to a subdirectory from now on, except in JSON and in results.
     pub(crate) fn set_viewpoint(&mut self, viewpoint: Option<Viewpoint>) {
         self.viewpoint = viewpoint;
     }
@@ -143,7 +141,7 @@ impl Shell {
         self.write(self.for_messages, &text);
     }
 
-    /// Prints the result of the command as it is.
+    /// Prints the result of the command verbatim.
     pub fn out(&mut self, text: &str) {
         self.write(!self.for_messages, text);
     }
@@ -167,8 +165,8 @@ impl Shell {
         }
     }
 
-    /// Shows a line on the terminal that the next output replaces. Returns false if it doesn't,
-    /// i.e. in quiet mode or if standard error is no terminal.
+    /// Shows a line on the terminal until the next output replaces it. Returns false if it is not
+    /// shown, i.e. in quiet mode or if standard error isn't a terminal.
     pub(crate) fn show_progress(&mut self, text: &str) -> bool {
         if !self.terminals.1 || self.verbosity == Verbosity::Quiet {
             return false;
@@ -184,7 +182,7 @@ impl Shell {
         self.write(false, &text);
     }
 
-    /// Prints what a command has changed, one line per file.
+    /// Prints the changes of a command, one line per file.
     pub(crate) fn summary(&mut self, plan: &Plan, is_result: bool) {
         if self.verbosity == Verbosity::Quiet {
             return;
@@ -201,7 +199,7 @@ impl Shell {
         self.write(is_result && !self.for_messages, &text);
     }
 
-    /// Rewrites the paths in a message so that the user can open them.
+    /// Rewrites the paths in a message to paths that the user can open.
     fn relative<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.viewpoint {
             Some(viewpoint) if !self.json => Cow::Owned(viewpoint.show_message(text)),
@@ -209,7 +207,7 @@ impl Shell {
         }
     }
 
-    /// Prints a warning that has no location in the source.
+    /// Prints a warning without a source location.
     pub fn warning(&mut self, text: &str) {
         if self.json {
             return self.message(&report::message_to_json_line("warning", text));
@@ -228,7 +226,7 @@ impl Shell {
         self.note_always(&format!("{word}: {text}\n"));
     }
 
-    /// The final exit code, which is never 0 if a write has failed.
+    /// Returns the final exit code, which is never 0 after a failed write.
     pub fn finish(&mut self, code: u8) -> u8 {
         let Some(lost) = self.lost.take() else {
             return code;
@@ -253,7 +251,7 @@ impl Shell {
         };
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Ok(()) => {}
-            // The reader has closed the pipe, as `head` does.
+            // The reader closed the pipe, e.g. `head`.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             Err(error) => self.lost = Some(format!("cannot write to {name}: {error}")),
         }
@@ -283,7 +281,7 @@ impl Shell {
         self.out(&painted);
     }
 
-    /// Asks a question that is answered with yes or no. If nobody can answer, it's `default`.
+    /// Asks a yes/no question. Returns `default` if nobody can answer.
     pub fn confirm(&mut self, question: &str, default: bool) -> bool {
         if !self.interactive {
             return default;
@@ -312,8 +310,8 @@ impl Shell {
     }
 }
 
-/// Escapes control characters, except for colors. A name or source file in a repository could
-/// otherwise clear the screen, write to the clipboard or reorder text.
+/// Escapes control characters, except for colors. Otherwise, names and source files in a repository
+/// could clear the screen, write to the clipboard or reorder text.
 fn harmless(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -357,7 +355,7 @@ fn wants_color(variable: &dyn Fn(&str) -> Option<OsString>, on_terminals: bool) 
     is_set("CLICOLOR_FORCE") || (on_terminals && !refused && shows_color(variable("TERM").as_deref()))
 }
 
-/// An unset type means no color, as in other programs.
+/// As in other programs, an unset type means no color.
 fn shows_color(terminal: Option<&OsStr>) -> bool {
     match terminal {
         Some(terminal) => terminal != "dumb" && !terminal.is_empty(),

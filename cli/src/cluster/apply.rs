@@ -1,5 +1,5 @@
-//! Applies objects with server-side apply, and reports the fields that it takes over from other
-//! field managers.
+//! Applies objects with server-side apply, and reports the fields taken over from other field
+//! managers.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -8,14 +8,14 @@ use super::conflict::{Conflict, find_conflicts};
 use super::{Kubectl, describe, to_list};
 use crate::shell::Shell;
 
-/// We use server-side apply, because client-side apply stores the object in an annotation, and a
-/// CRD can exceed its size limit.
+/// Server-side, because client-side apply stores the object in an annotation, whose size limit a
+/// CRD can exceed.
 pub(crate) const APPLY: [&str; 4] = ["apply", "--server-side", "-f", "-"];
 const FORCE: &str = "--force-conflicts";
 
-/// Applies objects, and prints kubectl's output. If other managers have set fields to different
-/// values, we print these fields with their managers, and take them over. `options` are further
-/// arguments of `kubectl apply`.
+/// Applies objects, and prints kubectl's output. Fields set to different values by other managers
+/// are printed with their managers and taken over. `options` are further arguments of `kubectl
+/// apply`.
 pub(crate) fn apply(kubectl: &Kubectl, objects: &[Value], options: &[&str], shell: &mut Shell) -> Result<()> {
     let arguments = [&APPLY[..], options].concat();
     let all = kubectl.attempt(&arguments, &to_list(objects), shell)?;
@@ -24,7 +24,7 @@ pub(crate) fn apply(kubectl: &Kubectl, objects: &[Value], options: &[&str], shel
     }
     let mut taken_over = Vec::new();
     let mut failure = None;
-    // kubectl's message does not name the object in conflict, so apply each object alone.
+    // kubectl's message doesn't name the conflicting object, so apply each one separately.
     for object in objects {
         let alone = kubectl.attempt(&arguments, &object.to_string(), shell)?;
         match find_conflicts(&alone.stderr) {

@@ -1,13 +1,13 @@
-//! Reads kubectl's message about the conflicts of a server-side apply.
+//! Parses kubectl's message about server-side apply conflicts.
 
 const START: &str = "Apply failed with ";
 const ADVICE: &str = "Please review the fields above";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conflict {
-    /// The field manager's name, with its subresource if it has one.
+    /// Name of the field manager, with its subresource if it has one.
     pub(super) manager: String,
-    /// The field's path, e.g. `.spec.replicas`.
+    /// Path of the field, e.g. `.spec.replicas`.
     pub(super) field: String,
 }
 
@@ -55,8 +55,7 @@ fn parse_message(message: &str) -> Vec<Conflict> {
     conflicts
 }
 
-/// Drops the version and the time from a manager's description, e.g. from `"helm" using apps/v1 at
-/// 2026-11-26T10:00:00Z`.
+/// Strips the version and time off a manager, e.g. `"helm" using apps/v1 at 2026-11-26T10:00:00Z`.
 fn name_manager(description: &str) -> String {
     let name = description.split(" using ").next().unwrap_or_default();
     name.replace('"', "`")

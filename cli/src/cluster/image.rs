@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-/// Label of the Deployments whose image is set, and its value. The project's Makefile selects by
-/// the same label.
+/// Label that selects the Deployments whose image is set, also in the project's Makefile.
 pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-manager");
 
-/// Sets the image of the first container of each Deployment with the label
-/// `control-plane=controller-manager`, like `make deploy`. The current image does not matter.
-/// Returns how many Deployments there are.
+/// Sets the image of the first container of each Deployment labeled
+/// `control-plane=controller-manager`, like `make deploy`, whatever the current image. Returns the
+/// number of Deployments.
 pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
     let managers = objects.iter_mut().filter(|object| is_manager(object));
     let images = managers.filter_map(|manager| manager.pointer_mut("/spec/template/spec/containers/0/image"));

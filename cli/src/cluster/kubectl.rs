@@ -13,11 +13,11 @@ use serde_json::Value;
 use crate::programs::{LIMIT, ask, neutral_folder, program_in};
 use crate::shell::Shell;
 
-/// How long we wait for the API server to serve new CRDs.
+/// Timeout for the API server to serve new CRDs.
 #[cfg(feature = "control-plane")]
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
-/// The error of `kubectl wait` for an object without conditions.
+/// Error of `kubectl wait` for an object without conditions.
 #[cfg(feature = "control-plane")]
 const NO_CONDITIONS: &str = ".status.conditions accessor error";
 
@@ -30,20 +30,20 @@ pub(crate) struct ClusterChoice {
 #[derive(Clone, Debug)]
 pub(crate) struct Kubectl {
     program: PathBuf,
-    /// Arguments that precede all others, as in `microk8s kubectl`.
+    /// Arguments before all others, e.g. for `microk8s kubectl`.
     prefix: Vec<OsString>,
-    /// The command that renders a directory, or `None` for `kubectl kustomize`.
+    /// Command that renders a directory, or `None` for `kubectl kustomize`.
     kustomize: Option<(PathBuf, Vec<OsString>)>,
-    /// Flags for all commands that connect to the cluster.
+    /// Flags for commands that connect to the cluster.
     target: Vec<OsString>,
     folder: PathBuf,
 }
 
 impl Kubectl {
-    /// Finds kubectl on the `PATH`, next to the binaries of the test environment, or with
-    /// `installed`, which looks for a kubectl that rbuilder installed. As in the Makefile of a
-    /// project, the variables `KUBECTL` and `KUSTOMIZE` replace `kubectl` and `kubectl kustomize`.
-    /// If they name a program that does not exist, that's an error.
+    /// Finds kubectl on the `PATH`, next to the test environment's binaries, or with `installed`,
+    /// which looks for a kubectl installed by rbuilder. As in a project's Makefile, the variables
+    /// `KUBECTL` and `KUSTOMIZE` override `kubectl` and `kubectl kustomize`. Fails if they name a
+    /// missing program.
     pub(crate) fn find(
         folder: &Path,
         cluster: &ClusterChoice,
@@ -59,7 +59,7 @@ impl Kubectl {
             name => anyhow!("KUBECTL names `{name}`, which was not found on the PATH"),
         })?;
         let kustomize = match read_command("KUSTOMIZE")? {
-            // This is the default in the Makefile, so it's the same as no variable.
+            // The Makefile's default; same as if unset.
             Some((command, words))
                 if words.last().is_some_and(|word| word == "kustomize") && command == name =>
             {
@@ -76,7 +76,7 @@ impl Kubectl {
         let mut target = Vec::new();
         if let Some(kubeconfig) = &cluster.kubeconfig {
             target.push(OsString::from("--kubeconfig"));
-            // kubectl runs in the project directory, so a relative path would not work.
+            // kubectl runs in the project directory, so make the path absolute.
             target.push(std::path::absolute(kubeconfig)?.into());
         }
         if let Some(context) = &cluster.context {
@@ -111,14 +111,13 @@ impl Kubectl {
         self.prefix.iter().chain(&self.target)
     }
 
-    /// Reads the kubeconfig of the selected context, including its credentials, as self-contained
-    /// text.
+    /// Reads the kubeconfig of the selected context as self-contained text, including credentials.
     pub(crate) fn read_kubeconfig(&self) -> Result<String> {
         self.read(&["config", "view", "--raw", "--minify", "--flatten"], "")
     }
 
-    /// Reads the output of `kubectl version` as JSON. We run kubectl outside of the project and
-    /// with a time limit.
+    /// Returns the output of `kubectl version` as JSON. Runs outside of the project, with a
+    /// timeout.
     pub(crate) fn read_version(&self) -> Result<String> {
         let arguments = ["version", "--client", "--output=json"];
         let mut command = Command::new(&self.program);
@@ -126,13 +125,12 @@ impl Kubectl {
             .args(&self.prefix)
             .args(arguments)
             .current_dir(neutral_folder(&self.program))
-            // The version of the client needs no cluster, and the file may be the project's.
+            // The client's version needs no cluster, and the kubeconfig may come from the project.
             .env_remove("KUBECONFIG");
         self.ask(command, &arguments)
     }
 
-    /// Asks the cluster in the user's kubeconfig. We run kubectl outside of the project and with a
-    /// time limit.
+    /// Queries the cluster in the user's kubeconfig. Runs outside of the project, with a timeout.
     pub(crate) fn ask_cluster(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(&self.program);
         command
@@ -142,7 +140,7 @@ impl Kubectl {
             .current_dir(neutral_folder(&self.program));
         if let Some(paths) = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
             let folder = std::fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
-            // A kubeconfig can name a program to run, so we don't use one from the project.
+            // A kubeconfig can name a program to run, so ignore one from the project.
             let is_own = |path: &PathBuf| {
                 let path = std::fs::canonicalize(self.folder.join(path));
                 path.is_ok_and(|path| path.starts_with(&folder))
@@ -184,14 +182,14 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Lists the objects that `kubectl get` finds with these arguments. Objects that don't exist
-    /// are no error.
+    /// Lists the objects that `kubectl get` finds with these arguments. Missing objects are not an
+    /// error.
     pub(crate) fn list(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         self.get(arguments, "")
     }
 
-    /// Reads the current state of the given objects, without those that are missing in the cluster.
-    /// `objects` is a document for kubectl.
+    /// Reads the current state of the given objects, skipping those that don't exist. `objects` is
+    /// a document for kubectl.
     pub(crate) fn read_objects(&self, objects: &str) -> Result<Vec<Value>> {
         self.get(&["-f", "-"], objects)
     }
@@ -210,8 +208,8 @@ impl Kubectl {
         })
     }
 
-    /// Prints a command line like the one that [`Kubectl::run`] runs. The user sees the rendered
-    /// manifests as its input.
+    /// Prints the equivalent of a [`Kubectl::run`] as a pipeline, with the rendered manifests as
+    /// input.
     pub(crate) fn show_pipe(&self, folder: &str, arguments: &[&str], shell: &mut Shell) {
         let words = self.target.iter().map(|word| word.to_string_lossy());
         let words: Vec<_> = words.chain(arguments.iter().map(|word| (*word).into())).collect();
@@ -221,13 +219,13 @@ impl Kubectl {
         ));
     }
 
-    /// Runs kubectl with an input and prints its output. If kubectl fails, it has already printed
-    /// its error messages.
+    /// Runs kubectl with an input and prints its output. On failure, kubectl's error messages were
+    /// already printed.
     pub(crate) fn run(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<()> {
         self.attempt(arguments, input, shell)?.finish(shell)
     }
 
-    /// Runs kubectl with an input. Leaves it to the caller to print the output and to fail.
+    /// Runs kubectl with an input. Printing the output and failing is left to the caller.
     pub(super) fn attempt(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<Attempt> {
         let line = arguments.join(" ");
         shell.detail(&format!("kubectl {line}\n"));
@@ -240,13 +238,14 @@ impl Kubectl {
         })
     }
 
-    /// Runs kubectl with an input and returns its output. The error has kubectl's standard error.
+    /// Runs kubectl with an input and returns its output. The error contains kubectl's standard
+    /// error.
     pub(crate) fn read(&self, arguments: &[&str], input: &str) -> Result<String> {
         let output = self.start(&self.target, arguments, input)?;
         self.checked(arguments, output)
     }
 
-    /// Waits until the API server serves the CRDs, but no longer than [`ESTABLISHED`].
+    /// Waits until the API server serves the CRDs, up to [`ESTABLISHED`].
     #[cfg(feature = "control-plane")]
     pub(crate) fn wait_until_established(&self, crds: &str) -> Result<()> {
         let timeout = format!("--timeout={}s", ESTABLISHED.as_secs());
@@ -254,8 +253,8 @@ impl Kubectl {
         let deadline = Instant::now() + ESTABLISHED;
         loop {
             match self.read(&wait, crds) {
-                // `kubectl wait` fails at once if a CRD has no conditions yet, which is the case
-                // shortly after its creation. Try again.
+                // Retry: `kubectl wait` fails immediately on a CRD without conditions, i.e. shortly
+                // after its creation.
                 Err(error) if error.to_string().contains(NO_CONDITIONS) && Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -293,11 +292,10 @@ impl Kubectl {
             .stderr(Stdio::piped());
         let mut child = command.spawn().with_context(context)?;
         let stdin = child.stdin.take();
-        // Write the input in a second thread while reading the output, because both pipes may be
-        // full.
+        // Write in a second thread while reading, or both pipes could fill up.
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // If kubectl has failed, it doesn't read its input. Its exit status tells us.
+                // A failed kubectl doesn't read its input. Rely on the exit status.
                 let _ = stdin.map(|mut stdin| stdin.write_all(input.as_bytes()));
             });
             child.wait_with_output()
@@ -306,7 +304,7 @@ impl Kubectl {
     }
 }
 
-/// A run of kubectl whose output has not been printed.
+/// A run of kubectl whose output was not printed yet.
 #[derive(Debug)]
 pub(super) struct Attempt {
     line: String,
@@ -316,7 +314,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Prints the output, and fails if kubectl has failed.
+    /// Prints the output, and fails if kubectl failed.
     pub(super) fn finish(self, shell: &mut Shell) -> Result<()> {
         shell.out(&self.stdout);
         shell.note_always(&self.stderr);
@@ -341,8 +339,7 @@ fn read_command(variable: &str) -> Result<Option<(String, Vec<OsString>)>> {
     Ok(command)
 }
 
-/// Looks for a program in the directories of `PATH`, then in `KUBEBUILDER_ASSETS`, and then asks
-/// `installed`.
+/// Looks for a program in `PATH`, then in `KUBEBUILDER_ASSETS`, then with `installed`.
 fn find_program(
     name: &str,
     var: impl Fn(&str) -> Option<OsString>,
@@ -350,7 +347,7 @@ fn find_program(
 ) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 {
-        // A relative path could lead to a program that the repository provides.
+        // A relative path could point to a program in the repository.
         return (path.is_absolute() && path.is_file()).then(|| path.to_owned());
     }
     let folders = var("PATH").unwrap_or_default();

@@ -30,7 +30,7 @@ pub(crate) fn to_list(objects: &[Value]) -> String {
     serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()
 }
 
-/// The name of an object, or `namespace/name` if it is namespaced.
+/// Name of an object, or `namespace/name` if it is namespaced.
 pub(crate) fn qualified_name(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     match object["metadata"]["namespace"].as_str() {

@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Records whether Ctrl-C or a signal asked this process to stop. A second Ctrl-C terminates the
-/// process at once.
+/// Whether this process was interrupted by Ctrl-C or a signal. A second Ctrl-C terminates it
+/// immediately.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -20,8 +20,7 @@ impl Interrupt {
         let register = || -> std::io::Result<()> {
             use signal_hook::consts::{SIGINT, SIGTERM};
             use signal_hook::flag;
-            // Register this first, since otherwise the first signal would already find the flag
-            // set.
+            // Register this first, or the first signal would already find the flag set.
             flag::register_conditional_shutdown(SIGINT, 130, asked.clone())?;
             flag::register(SIGINT, asked.clone())?;
             flag::register(SIGTERM, asked.clone())?;
@@ -41,16 +40,16 @@ impl Interrupt {
 pub(crate) fn run_in_foreground(command: &mut Command, interrupt: &Interrupt) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    // Ctrl-C reaches both processes, but SIGTERM only reaches us, so we pass it on. On systems
-    // without signals, the console's own event terminates the child.
+    // Ctrl-C reaches both processes, but SIGTERM only reaches us, so forward it. Without signals,
+    // the console's own event terminates the child.
     wait_for(&mut child, interrupt, |child| {
         terminate(child, Reach::Process);
     })
     .with_context(|| format!("cannot wait for {name}"))
 }
 
-/// Waits until a child exits. When this process is asked to stop, we call `on_interrupt` once and
-/// keep waiting.
+/// Waits until a child exits. If this process is interrupted, calls `on_interrupt` once and keeps
+/// waiting.
 pub(crate) fn wait_for(
     child: &mut Child,
     interrupt: &Interrupt,
@@ -73,7 +72,7 @@ pub(crate) fn wait_for(
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     Process,
-    /// The group that the child leads.
+    /// The process group led by the child.
     #[cfg_attr(
         not(feature = "control-plane"),
         expect(dead_code, reason = "only `rbuilder dev` starts groups")
@@ -81,7 +80,7 @@ pub(crate) enum Reach {
     Group,
 }
 
-/// Sends SIGTERM to a child. Returns false on systems without signals.
+/// Sends SIGTERM to a child. Returns false on platforms without signals.
 pub(crate) fn terminate(child: &Child, reach: Reach) -> bool {
     #[cfg(unix)]
     {

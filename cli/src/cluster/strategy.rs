@@ -1,4 +1,4 @@
-//! Deployments that change their update strategy to `Recreate`.
+//! Deployments whose update strategy changes to `Recreate`.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -32,9 +32,9 @@ pub(crate) fn allow_recreate(kubectl: &Kubectl, objects: &[Value], shell: &mut S
             "--namespace",
             text("namespace"),
         ];
-        // The API server has set `rollingUpdate` to its default, and no field manager owns the
-        // field. So server-side apply would keep it, and then the API server would reject it
-        // together with `Recreate`.
+        // The API server defaulted `rollingUpdate`, and no field manager owns it. So server-side
+        // apply would keep the field, and the API server would reject it in combination with
+        // `Recreate`.
         let patch = ["--type=merge", "--patch", RECREATE];
         kubectl.run(&[&named[..], &patch].concat(), "", shell)?;
     }

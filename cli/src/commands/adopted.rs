@@ -1,5 +1,5 @@
-//! Places in an adopted package that `create` adds to and that only the user can provide, i.e.
-//! dependencies, the library, the registering functions, and the start of the manager.
+//! Places in an adopted package that `create` adds to and only the user can provide: dependencies,
+//! the library, the registering functions, and the start of the manager.
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::Sources;
@@ -37,13 +37,13 @@ impl Parts {
 }
 
 struct Missing {
-    /// The file and the place in it.
+    /// File and place in it.
     place: String,
     lines: String,
 }
 
 /// Checks that an adopted package has the places that a command adds to. The error lists all
-/// missing lines for each file.
+/// missing lines by file.
 pub(super) fn check_places(tree: &Tree, project: &Project, parts: Parts) -> Result<()> {
     // Scaffolded packages always have these places.
     let Some(package) = &project.known.rbuilder.package else {
@@ -100,7 +100,7 @@ impl Missing {
     }
 }
 
-/// The files of a newly scaffolded package, from which we take the lines that we suggest.
+/// Files of a newly scaffolded package, as a source of suggested lines.
 struct Example(Vec<rbuilder_templates::Rendered>);
 
 impl Example {
@@ -119,11 +119,11 @@ impl Example {
     }
 }
 
-/// Finds the dependencies that the manifest lacks, as a new package would declare them.
+/// Finds dependencies that the manifest lacks, as a new package would declare them.
 fn find_missing_crates(tree: &Tree, scaffold: &Example, crates: &[&str]) -> Result<Vec<Missing>> {
     let manifest = match tree.read(MANIFEST) {
         Ok(text) => text.unwrap_or_default(),
-        // Cargo.toml may be a symbolic link, which only `sources` follows.
+        // Cargo.toml may be a symlink, which only `sources` follows.
         Err(error) => match tree.sources([]).text(MANIFEST) {
             Ok(Some(text)) => text.to_string(),
             _ => return Err(error),
@@ -165,7 +165,7 @@ fn find_missing_modules(
             package.name
         );
     }
-    // Webhooks are registered before the controllers.
+    // Webhooks are registered before controllers.
     let main = tree.read(&package.main)?.unwrap_or_default();
     let has_webhooks = rust::calls_register(&main, "webhook");
     let registers = parts.controller || (parts.webhooks && !has_webhooks);
@@ -173,7 +173,7 @@ fn find_missing_modules(
         .into_iter()
         .filter_map(|(name, is_wanted)| is_wanted.then_some(name))
         .collect();
-    // Ignore parse errors here, because the library's edit reports them.
+    // Ignore parse errors; the library's edit reports them.
     let is_declared = |name: &str| {
         library
             .as_deref()

@@ -32,7 +32,7 @@ pub(super) fn run(dir: &Path, requested: &BundleRequest, shell: &mut Shell) -> R
     }
 }
 
-/// Plans to create or update the bundle. The exit code is 1 if there are conflicts.
+/// Plans to create or update the bundle. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Returns an error in any of these cases:
@@ -79,7 +79,7 @@ pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     check_edges(&options)?;
     let mut merge = GeneratedMerge::read(BUNDLE, &plan, tree, requested.product.merge.force)?;
     let present = read_catalog(&plan, tree, &merge, &options)?;
-    // Stay with the default channel of the catalog, unless the user asks for another one.
+    // Stay with the catalog's default channel unless another one is requested.
     if let Some(channel) = present
         .default_channel()
         .filter(|_| requested.default_channel.is_none())
@@ -138,7 +138,8 @@ fn repository_of(image: &str) -> &str {
     }
 }
 
-/// A release must neither replace nor skip itself, and must not replace a version that it skips.
+/// Checks that a release neither replaces nor skips itself, and doesn't replace a version that it
+/// skips.
 fn check_edges(options: &BundleOptions) -> Result<()> {
     let BundleOptions { version, skips, .. } = options;
     if options
@@ -179,7 +180,7 @@ fn warn_of_downgrade(outcome: &mut Outcome, options: &BundleOptions) {
     }
 }
 
-/// Warns if the version was not requested and is not the newest, or if no cluster would upgrade to
+/// Warns if the version wasn't requested and isn't the newest, or if no cluster would upgrade to
 /// the release.
 fn warn_of_release(
     outcome: &mut Outcome,
@@ -234,8 +235,8 @@ fn add_manifests(
         };
         return Ok((found, source));
     }
-    // The flag only keeps files from being written, so the bundle still needs the markers. Make do
-    // with the source that can be read.
+    // The flag only keeps files from being written; the bundle still needs the markers. Make do
+    // with the readable part of the source.
     request.options.keep_going = true;
     request.options.products = vec![Manifests::Crds];
     let (_, found) = manifests::generate_in_memory(plan, tree, &request, &mut |_| {})?;
@@ -254,8 +255,8 @@ fn read_catalog(
 ) -> Result<Catalog> {
     let path = Catalog::path(&options.name);
     let text = plan.read(tree, &path)?;
-    // If the user deleted the catalog, take the last one that we wrote, because its releases are
-    // published.
+    // If the user deleted the catalog, fall back to the last one that we wrote, since its releases
+    // are published.
     let text = text.as_deref().or(merge.base(&path)).unwrap_or_default();
     Catalog::parse(&options.name, text)
 }
@@ -279,7 +280,7 @@ fn add_catalog(
         true => read_csv(plan, tree, options)?,
         false => None,
     };
-    // The merged one has the edits of the user.
+    // The merged one contains the user's edits.
     let csv = merged_csv.as_ref().unwrap_or(generated);
     let change = add_release(csv, options, written, present);
     merge.add_onto(plan, tree, &path, change)?;

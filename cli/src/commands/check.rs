@@ -1,4 +1,4 @@
-//! `--check`: checks whether generated files are up to date, without writing files.
+//! `--check`: checks whether generated files are up to date, without writing any.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::plan::{render_diff, render_json};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// Runs a command with `--check`. If it would change files, we show the changes and fail with the
+/// Runs a command with `--check`. If it would change files, shows the changes and fails with the
 /// error `stale`.
 pub(super) fn check_up_to_date(
     command: &str,

@@ -1,4 +1,4 @@
-//! The version of rbuilder that scaffolded a project, as recorded under `cliVersion` in PROJECT.
+//! The version of rbuilder that scaffolded a project, recorded as `cliVersion` in PROJECT.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use crate::project::{FILE, Project};
 
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The version of the command that scaffolded the project. Fails if it is invalid or newer than
-/// this command.
+/// Returns the version of the command that scaffolded the project. Fails if it is invalid or newer
+/// than this command.
 pub(super) fn check_version(project: &Project) -> Result<String> {
     let from = project.cli_version().unwrap_or_default();
     if compare_versions(from, VERSION).is_none() {
@@ -22,8 +22,7 @@ pub(super) fn check_version(project: &Project) -> Result<String> {
     Ok(from.to_owned())
 }
 
-/// Checks that the project was not scaffolded by a newer command, because this one would damage
-/// such a project's files.
+/// Rejects a project scaffolded by a newer command, whose files this one would damage.
 pub(super) fn refuse_newer(project: &Project) -> Result<()> {
     let from = project.cli_version().unwrap_or_default();
     match compare_versions(from, VERSION) {
@@ -50,10 +49,10 @@ pub(super) fn compare_versions(left: &str, right: &str) -> Option<Ordering> {
     Some(parse_version(left)?.cmp(&parse_version(right)?))
 }
 
-/// A version. A pre-release is lower than the version itself.
+/// A version. Pre-releases sort before the release.
 type Version = ([u64; 3], bool, Vec<Identifier>);
 
-/// A part of a pre-release. Numbers are lower than words.
+/// Part of a pre-release. Numbers sort before words.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),

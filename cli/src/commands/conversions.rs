@@ -1,7 +1,7 @@
 //! Conversions of CRDs in a cluster with several deployments of the manager.
 //!
-//! All deployments share the CRDs, and the Service of one of them converts objects. The Service's
-//! name and namespace depend on how that deployment was made, so only the cluster knows them.
+//! All deployments share the CRDs, and the Service of one of them converts objects. Its name and
+//! namespace depend on how that deployment was made, so only the cluster knows them.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::cluster::{Kubectl, qualified_name, to_list};
 use crate::shell::Shell;
 
-/// Path of a conversion webhook's client in a CRD.
+/// Path of the conversion webhook's client config in a CRD.
 const CLIENT: &str = "/spec/conversion/webhook/clientConfig";
 
 pub(super) fn is_converted(crd: &Value) -> bool {
     crd["spec"]["conversion"]["strategy"] == "Webhook"
 }
 
-/// Keeps the clients of conversions in the cluster if they call the Service of another deployment.
+/// Keeps conversion clients in the cluster that call the Service of another deployment.
 pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: &mut Shell) -> Result<()> {
     let present = read_converted(kubectl, objects)?;
     for crd in objects {
@@ -29,7 +29,7 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
         let (Some(service), Some(client)) = (find_service(kept), crd.pointer_mut(CLIENT)) else {
             continue;
         };
-        // There's no point in keeping a client whose Service is gone.
+        // Don't keep a client whose Service is gone.
         if identify(service) == identify(&client["service"]) || !exists(kubectl, service)? {
             continue;
         }
@@ -38,7 +38,7 @@ pub(super) fn keep_conversions(kubectl: &Kubectl, objects: &mut [Value], shell: 
             kept["metadata"]["name"].as_str().unwrap_or_default(),
             describe_service(service)
         ));
-        // Leave out the CA bundle, which has its own field manager.
+        // The CA bundle is left out, since it has its own field manager.
         client["service"] = service.clone();
     }
     Ok(())

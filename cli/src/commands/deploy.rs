@@ -29,14 +29,14 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     }
     keep_conversions(&kubectl, &mut objects, shell)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
-    // Namespaces come first, since other objects are in them.
+    // Namespaces first, since other objects are in them.
     apply_namespaces(&kubectl, &namespaces, shell)?;
     allow_recreate(&kubectl, &objects, shell)?;
     apply(&kubectl, &objects, &[], shell)?;
     Ok(0)
 }
 
-/// Sets the manager's image in rendered manifests. There must be at least one Deployment for it.
+/// Sets the manager's image in rendered manifests. Fails if there is no Deployment for it.
 fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     let mut objects = parse_documents(rendered)?;
     ensure!(
@@ -46,7 +46,7 @@ fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Finds the first role that is referenced by a binding and grants nothing.
+/// Finds the first bound role that grants nothing.
 fn find_empty_role(objects: &[Value]) -> Option<String> {
     let is_empty = |role: &&Value| {
         let kind = &role["kind"];

@@ -66,7 +66,7 @@ fn page_path(flags: &DocsFlags) -> String {
     }
 }
 
-/// We only overwrite a page that we have generated.
+/// Only overwrite a page that we generated.
 fn check_is_ours(tree: &Tree, path: &str) -> Result<()> {
     match tree.read(path)? {
         Some(text) if !text.contains(MARK) => bail!(
@@ -76,7 +76,7 @@ fn check_is_ours(tree: &Tree, path: &str) -> Result<()> {
     }
 }
 
-/// Renders the page. Also returns the diagnostics of the source from which it was generated.
+/// Renders the page. Also returns diagnostics of the source.
 fn render_page(tree: &Tree, flags: &DocsFlags, request: &Request) -> Result<(String, RenderedDiagnostics)> {
     let mut manifests = Manifests::default();
     let mut found = RenderedDiagnostics::default();

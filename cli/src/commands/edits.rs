@@ -1,4 +1,4 @@
-//! Edits of project files that several commands share.
+//! Edits of project files shared by several commands.
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_templates::ApiContext;
@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::render::Line;
 use crate::tree::Tree;
 
-/// Edits a file. If the edit is not possible, the error has the lines to add by hand.
+/// Edits a file. If the edit isn't possible, the error contains the lines to add by hand.
 pub(super) fn edit_file<E: Into<Obstacle>>(
     plan: &mut Plan,
     tree: &Tree,
@@ -37,7 +37,7 @@ pub(super) fn check_module_place(tree: &Tree, path: &str) -> Result<()> {
     let Some(folder) = path.strip_suffix("/mod.rs") else {
         return Ok(());
     };
-    // Rust rejects a module that has both files.
+    // Rust rejects a module with both files.
     if tree.read(&format!("{folder}.rs"))?.is_some() {
         bail!("{folder}.rs exists, but the module needs the directory {folder}/: move it to {path}");
     }
@@ -48,7 +48,7 @@ pub(super) fn find_types(plan: &Plan, tree: &Tree, api: &ApiContext) -> Result<S
     let folder = format!("src/{}", api.api_path.replace("::", "/"));
     let usual = format!("{folder}/{}.rs", api.module);
     let mut places = vec![usual.clone(), format!("{folder}/{}/mod.rs", api.module)];
-    // The user may have moved the type to another file in the module of its version.
+    // The user may have moved the type to another file in its version's module.
     places.extend(
         tree.list(&folder)?
             .into_iter()

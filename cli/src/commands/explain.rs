@@ -59,7 +59,7 @@ pub(super) fn run(flags: &ExplainFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Finds a code by its name, or by a message that contains the code.
+/// Finds a code by its name, or by a message that contains it.
 fn find(words: &str) -> Result<&'static Code> {
     let message = ["error: ", "warning: ", "note: "]
         .iter()
@@ -81,7 +81,7 @@ fn explain(code: &Code) -> String {
     format!("{}{correction}", code.explanation())
 }
 
-/// Whether a code is about objects, and the command corrects the wrong example.
+/// Whether a code is about objects, and the command corrects its wrong example.
 fn is_corrected_object(code: &Code) -> bool {
     if code.place != ExamplePlace::Object {
         return false;
@@ -115,11 +115,11 @@ fn describe(code: &Code) -> Value {
     })
 }
 
-/// What docs/codes.md should say.
+/// Expected content of docs/codes.md.
 pub(super) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for subject in SUBJECTS {
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = write!(
             page,
             "\n## {}\n\n| code | | what is wrong |\n|---|---|---|\n",

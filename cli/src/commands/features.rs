@@ -1,8 +1,7 @@
-//! Deployment features: the components that are listed in `config/default`, and what each of them
-//! requires.
+//! Deployment features: the components listed in `config/default`, and their requirements.
 //!
-//! Features are only recorded in the kustomization, so you can just as well comment out a line by
-//! hand.
+//! Features are only recorded in the kustomization, so commenting out a line by hand works just as
+//! well.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +18,10 @@ use crate::plan::Plan;
 use crate::project::{Project, Resource};
 use crate::tree::Tree;
 
-/// The transformer for the component with the metrics certificate.
+/// Transformer for the component with the metrics certificate.
 const METRICS_NAMES: &str = "../metrics-certificate/names";
 
-/// Features that require another one. Without it, they have no effect or break the deployment.
+/// Features that require another one, without which they have no effect or break the deployment.
 const NEEDS: &[(Feature, Feature, &str)] = &[
     (Feature::Prometheus, Feature::Metrics, "scrapes the metrics"),
     (
@@ -224,7 +223,7 @@ fn disable(text: &str, feature: Feature) -> Result<String, Obstacle> {
     edited.map_err(|reason| Obstacle::unlisted(reason, entry))
 }
 
-/// Components that change objects of other components. Those must be listed above them, because
+/// Components that change objects of other components. They must be listed below those, because
 /// kustomize applies components in order.
 const BELOW: &[(Feature, Feature)] = &[
     (Feature::CertManager, Feature::Webhooks),

@@ -1,9 +1,9 @@
-//! Foreign kinds, whose types do not belong to the project. They are built-in Kubernetes kinds from
-//! k8s-openapi, or kinds from other crates.
+//! Foreign kinds, whose types don't belong to the project: built-in Kubernetes kinds from
+//! k8s-openapi, and kinds from other crates.
 //!
-//! `create` scaffolds controllers and webhooks for foreign kinds, but neither types nor a CRD. Like
-//! kubebuilder, we record such kinds as `core` or `external` in PROJECT, with the Rust type's path
-//! and the scope.
+//! `create` scaffolds controllers and webhooks for foreign kinds, but neither types nor a CRD. As
+//! in kubebuilder, such kinds are recorded as `core` or `external` in PROJECT, along with the path
+//! of the Rust type and the scope.
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{
@@ -16,7 +16,7 @@ use crate::project::{Project, Resource, names};
 use crate::request::ExternalType;
 use crate::tree::Tree;
 
-/// The group of Kubernetes' oldest kinds. In the API, its name is empty.
+/// Group of Kubernetes' oldest kinds, whose name is empty in the API.
 const CORE_GROUP: &str = "core";
 
 /// Domain suffix of most Kubernetes groups.
@@ -32,9 +32,9 @@ pub(super) struct NamedKind<'a> {
     pub(super) external: &'a ExternalType,
 }
 
-/// Finds the entry for a foreign kind, if there is such a kind. This is the entry in PROJECT, a
-/// kind from another crate if the flags ask for it, or else a built-in Kubernetes kind. The flags
-/// must not contradict each other, PROJECT or Cargo.toml.
+/// Finds the entry for a foreign kind, if any: the entry in PROJECT, a kind from another crate if
+/// requested by flags, or else a built-in Kubernetes kind. The flags must not contradict each
+/// other, PROJECT or Cargo.toml.
 pub(super) fn find_foreign_kind(
     project: &Project,
     tree: &Tree,
@@ -72,7 +72,7 @@ pub(super) fn find_foreign_kind(
     Ok(found.map(|found| core_kind(&found)))
 }
 
-/// Finds the kind with these names in Kubernetes, or in another project if PROJECT lists it.
+/// Finds the kind of this name in Kubernetes, or in another project if PROJECT lists it.
 pub(super) fn find_other(
     project: &Project,
     tree: &Tree,
@@ -201,7 +201,7 @@ fn external_kind(tree: &Tree, requested: NamedKind<'_>, path: &str) -> Result<Re
             .map_or_else(|| names::plural_of(requested.kind), str::to_owned),
         external: true,
         path: path.to_owned(),
-        // `create` did not add an existing dependency, so `delete` must not remove it.
+        // `create` didn't add an existing dependency, so `delete` must not remove it.
         module: asked.filter(|_| !is_dependency).unwrap_or_default().to_owned(),
         ..Resource::default()
     };

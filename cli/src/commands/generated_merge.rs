@@ -1,9 +1,9 @@
 //! Merges files that a command generates from the manifests, e.g. a chart or a bundle, with the
 //! existing files.
 //!
-//! The base of the merge is the files as the command last wrote them, stored in a single file in
-//! `.rbuilder/`. Unlike the base of `rbuilder update`, we cannot reproduce it, because the
-//! manifests have changed since. With hashes we would know that a file was edited, but not how. The
+//! The merge base is the files as last written by the command, stored in a single file in
+//! `.rbuilder/`. Unlike the base of `rbuilder update`, it can't be reproduced, because the
+//! manifests have changed since. Hashes would only reveal that a file was edited, but not how. The
 //! base is separate from PROJECT and in plain text, so that branches merge it like the files
 //! themselves.
 
@@ -25,7 +25,7 @@ use crate::tree::Tree;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product {
     pub(super) noun: &'static str,
-    /// The command that generates it, e.g. `helm`.
+    /// Command that generates it, e.g. `helm`.
     pub(super) command: &'static str,
     pub(super) base: &'static str,
 }
@@ -50,17 +50,16 @@ pub(super) const DASHBOARDS: Product = Product {
 
 const PRODUCTS_OF_CONFIG: [Product; 2] = [CHART, BUNDLE];
 
-/// Reminds the user of the products to update after a plan has changed `config/`. Empty if there
-/// are none.
+/// Reminds the user of products to update after a plan changed `config/`. Empty if there are none.
 pub(super) fn remind_of_products(command: &str, plan: &Plan, tree: &Tree) -> String {
     let is_stale = |product: &&Product| {
-        // A bundle contains the samples as examples. A chart does not.
+        // A bundle contains the samples as examples; a chart doesn't.
         let is_part = |path: &str| {
             path.starts_with("config/")
                 && (product.command == "bundle" || !path.starts_with("config/samples/"))
         };
-        // We can't compare the products instead, because a bundle depends on options that are not
-        // recorded.
+        // The products themselves can't be compared, because a bundle depends on options that
+        // aren't recorded.
         product.command != command
             && plan.changes().keys().any(|path| is_part(path))
             && matches!(tree.read(product.base), Ok(Some(_)))
@@ -110,11 +109,11 @@ pub(super) struct GeneratedMerge {
     product: Product,
     base: BTreeMap<String, String>,
     theirs: BTreeMap<String, String>,
-    /// Whether to overwrite files that are not in the base, and to restore deleted ones.
+    /// Whether to overwrite files that aren't in the base, and to restore deleted ones.
     force: bool,
     conflicts: Vec<ConflictPlace>,
     deleted: Vec<String>,
-    /// Files that are no longer in the product and that the user has changed.
+    /// Files that the product no longer contains but the user edited.
     unused: Vec<String>,
 }
 
@@ -158,7 +157,7 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Merges a change to a file that people add to, with a base of its own.
+    /// Merges a change to a file that users add to, with its own base.
     pub(super) fn add_onto(
         &mut self,
         plan: &mut Plan,
@@ -178,7 +177,7 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Adds the removal of files that are no longer in the product, and the base for the next
+    /// Adds the removal of files that the product no longer contains, and the base for the next
     /// merge.
     pub(super) fn finish(&mut self, plan: &mut Plan, tree: &Tree) -> Result<()> {
         let is_gone = |path: &&String| !self.theirs.contains_key(*path);
@@ -223,13 +222,13 @@ impl GeneratedMerge {
         let ours = tree.read(path)?;
         match (ours, base, theirs) {
             (None, _, Some(theirs)) if self.force => plan.replace(tree, &target, theirs)?,
-            // We would write the same as last time, so whatever the user has now stays.
+            // Nothing new to write, so keep whatever the user has.
             (_, base, theirs) if base == theirs => plan.keep(&target),
             (None, None, Some(theirs)) => plan.replace(tree, &target, theirs)?,
             (None, _, Some(_)) => self.deleted.push(target),
             (None, ..) => {}
             (Some(_), None, Some(theirs)) => plan.put_owned(tree, &target, theirs, self.force)?,
-            // The user hasn't changed the file.
+            // The user didn't edit the file.
             (Some(ours), Some(base), Some(theirs)) if is_same_text(&ours, base) => {
                 plan.replace(tree, &target, theirs)?
             }
@@ -280,7 +279,7 @@ impl GeneratedMerge {
     }
 }
 
-/// Prints a base. Each file's path is followed by its lines with a leading space.
+/// Prints a base: the path of each file, followed by its lines with a leading space.
 fn print_base(files: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     for (path, text) in files {
@@ -295,14 +294,14 @@ fn print_base(files: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// Finds the first line of a base with a git conflict marker, counted from 1.
+/// Returns the first line of a base with a git conflict marker, counted from 1.
 pub(super) fn find_conflict_in_base(text: &str) -> Option<usize> {
     const MARKERS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
     let is_marker = |line: &str| MARKERS.iter().any(|marker| line.starts_with(marker));
     text.lines().position(is_marker).map(|index| index + 1)
 }
 
-/// Parses a base. All its files end with a newline. Fails if there are git conflicts.
+/// Parses a base. All its files end with a newline. Fails on git conflicts.
 pub(super) fn parse_base(base: &str, text: &str) -> Result<BTreeMap<String, String>> {
     if let Some(line) = find_conflict_in_base(text) {
         bail!("{base}:{line} has a Git merge conflict: resolve it as in the files themselves");

@@ -25,8 +25,7 @@ pub(super) fn run(dir: &Path, requested: &ProductMergeRequest, shell: &mut Shell
     }
 }
 
-/// Plans how to create or update the dashboards and rules. The exit code is 1 if there are
-/// conflicts.
+/// Plans to create or update the dashboards and rules. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Fails if the list of custom metrics is invalid, if conflicts of an earlier run are unresolved,
@@ -71,7 +70,7 @@ fn list_rules(plan: &mut Plan, tree: &Tree) -> Result<bool> {
     let Some(text) = plan.read(tree, KUSTOMIZATION)? else {
         return Ok(!is_new);
     };
-    // If the rules already exist but aren't listed, the user may have removed them from the list.
+    // Existing rules that aren't listed may have been removed from the list by the user.
     if is_new {
         let edited = kustomization::add_resource(&text, "rules.yaml")
             .map_err(|reason| anyhow!("cannot add `rules.yaml` to {KUSTOMIZATION}: {reason}"))?;

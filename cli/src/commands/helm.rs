@@ -25,7 +25,7 @@ pub(super) fn run(dir: &Path, requested: &ProductRequest, shell: &mut Shell) -> 
     }
 }
 
-/// Plans to create or update the chart. The exit code is 1 if there are conflicts.
+/// Plans to create or update the chart. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Returns an error if the source has errors, if `config/` cannot be read, if Chart.yaml,
@@ -68,18 +68,18 @@ pub fn plan_helm(tree: &Tree, requested: &ProductRequest) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Reads one of the chart's YAML files as it will be after `plan`. Returns null if the file does
-/// not exist or has conflicts.
+/// Reads a YAML file of the chart with the changes in `plan`. Null if the file is missing or has
+/// conflicts.
 fn read_yaml(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<Value> {
     let text = plan.read(tree, path)?.unwrap_or_default();
     if merge.has_conflict(path) || text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    // Helm would reject a chart in which this isn't YAML.
+    // Helm rejects a chart in which this isn't valid YAML.
     rbuilder_yaml::parse(&text).map_err(|error| describe_failure(path, &text, &error))
 }
 
-/// Checks one of the chart's JSON files as it will be after `plan`, unless it has conflicts.
+/// Checks a JSON file of the chart with the changes in `plan`, unless it has conflicts.
 fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> Result<()> {
     let Some(text) = plan.read(tree, path)?.filter(|_| !merge.has_conflict(path)) else {
         return Ok(());
@@ -96,7 +96,7 @@ fn check_json(plan: &Plan, tree: &Tree, merge: &GeneratedMerge, path: &str) -> R
     }
 }
 
-/// Strips the location that the parser appends to a JSON error's message.
+/// Strips the location that the JSON parser appends to its errors.
 fn describe_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rsplit_once(" at line ") {

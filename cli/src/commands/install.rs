@@ -36,8 +36,8 @@ pub(super) fn render_crds(kubectl: &Kubectl) -> Result<Vec<Value>> {
     let mut deployed = parse_documents(&kubectl.render(ALL)?)?;
     deployed.retain(|object| object["kind"] == "CustomResourceDefinition");
     // In config/crd, the Service of a conversion webhook has neither the namespace nor the prefix
-    // of the deployment. If we applied such a CRD over that of a deployed manager, we would break
-    // the conversion. So only take those from config/crd that config/default does not contain.
+    // of the deployment. Applying such a CRD over a deployed manager's would break the conversion,
+    // so only take CRDs from config/crd that config/default doesn't contain.
     let is_deployed = |crd: &Value| {
         let name = &crd["metadata"]["name"];
         deployed

@@ -10,9 +10,9 @@ use crate::tree::Tree;
 const CONFIG: &str = ".cargo/config.toml";
 const VARIABLE: &str = "K8S_OPENAPI_ENABLED_VERSION";
 
-/// The version in the variable that k8s-openapi's build script reads. We look in the environment
-/// and in `[env]` of Cargo's configuration. Unsupported versions are ignored, because the variable
-/// may be meant for another project.
+/// The version in the variable read by k8s-openapi's build script, from the environment or `[env]`
+/// in Cargo's configuration. Unsupported versions are ignored, because the variable may be meant
+/// for another project.
 pub(super) fn find_configured_version(sources: &dyn Sources) -> Result<Option<Minor>> {
     if let Some(minor) = in_environment(std::env::var(VARIABLE).ok().as_deref()) {
         return Ok(Some(minor));
@@ -26,8 +26,8 @@ pub(super) fn find_configured_version(sources: &dyn Sources) -> Result<Option<Mi
     }
 }
 
-/// The Kubernetes minor version that the project's k8s-openapi is compiled for. By default, this is
-/// the version for new projects.
+/// Kubernetes minor version that the project's k8s-openapi is compiled for. Defaults to the version
+/// for new projects.
 pub(super) fn find_project_minor(tree: &Tree) -> Minor {
     let sources = tree.sources([]);
     let options = Options {

@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result
     })
 }
 
-/// Plans what `library --set` changes.
+/// Plans the changes of `library --set`.
 ///
 /// # Errors
 /// Fails if the directory contains no project, if the source is invalid, or if Cargo.toml has no
@@ -94,7 +94,7 @@ fn by_hand(obstacle: Obstacle, path: &str, library: &Library) -> anyhow::Error {
         .into()
 }
 
-/// Lists the directories of workspace members. `crates/*` stands for all directories in `crates`.
+/// Lists the directories of workspace members. `crates/*` expands to all directories in `crates`.
 fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
     let mut members = Vec::new();
     for member in listed {
@@ -102,15 +102,14 @@ fn list_members(tree: &Tree, listed: &[String]) -> Result<Vec<String>> {
         match member.strip_suffix("/*") {
             Some(folder) if check_relative(folder).is_ok() => members.extend(tree.list_folders(folder)?),
             None if check_relative(member).is_ok() => members.push(member.to_owned()),
-            // Such a member is outside of the project, so we leave it alone.
+            // A member outside of the project is left alone.
             _ => {}
         }
     }
     Ok(members)
 }
 
-/// If Cargo.toml is recorded as scaffolded with the old source, records it as scaffolded with the
-/// new one.
+/// If Cargo.toml is recorded as scaffolded with the old source, records it with the new one.
 fn record_manifest(project: &mut Project, old: &Library, new: &Library) -> Result<()> {
     let (before, after) = (render_manifest(project, old)?, render_manifest(project, new)?);
     if project.recorded(MANIFEST, &before) {

@@ -1,5 +1,4 @@
-//! Commands, one file or directory each. `table.rs` lists them, and `engine.rs` above runs their
-//! plans.
+//! Commands, one file or directory each. `table.rs` lists them; `crate::engine` runs their plans.
 
 mod adopt;
 mod adopted;
@@ -92,13 +91,13 @@ fn find_kubectl(dir: &Path, cluster: &ClusterChoice) -> Result<Kubectl> {
     Kubectl::find(dir, cluster, || envtest::find_installed(dir))
 }
 
-/// The name of the manager's binary. Without PROJECT, we assume the name in a scaffolded package.
+/// Name of the manager's binary. Without PROJECT, the name in a scaffolded package.
 fn find_binary(dir: &Path) -> String {
     let project = Project::read(&Tree::new(dir)).ok().flatten();
     project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())
 }
 
-/// Runs a command that changes files. With `--dry-run` its plan is only shown.
+/// Runs a command that changes files. With `--dry-run`, its plan is only shown.
 fn execute(
     command: &str,
     dir: &Path,

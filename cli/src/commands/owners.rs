@@ -12,8 +12,8 @@ use crate::render::Parts;
 /// Directories with files that serve the webhooks of all kinds.
 const SERVING: [&str; 3] = ["config/certmanager/", "config/network-policy/", "config/webhook/"];
 
-/// Checks that no file to write belongs to another kind in PROJECT. `--force` does not override
-/// this check, because it only applies to files of the requested kind.
+/// Checks that no file to write belongs to another kind in PROJECT. `--force` doesn't override this
+/// check, because it only applies to files of the requested kind.
 pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[Rendered]) -> Result<()> {
     let is_owned = |file: &&Rendered| file.on_exists == OnExists::Owned;
     let paths: BTreeSet<&str> = files
@@ -21,7 +21,7 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
         .filter(is_owned)
         .map(|file| file.path.as_str())
         .collect();
-    // A kind's versions share its roles.
+    // The versions of a kind share its roles.
     for other in project
         .known
         .resources

@@ -1,4 +1,4 @@
-//! Permissions that roles grant and that markers request, and the markers of rules.
+//! Permissions granted by roles and requested by markers, and the markers of rules.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) struct MarkedRule {
 }
 
 impl MarkedRule {
-    /// Creates the marker for a rule. If the generator would reject it, the error is its reason.
+    /// Creates the marker for a rule. The error is the generator's reason for rejecting it.
     pub(super) fn new(rule: Rule) -> Result<MarkedRule, String> {
         let marker = rule.print()?;
         let arguments = marker
@@ -37,7 +37,7 @@ impl MarkedRule {
     }
 }
 
-/// A single permission, as namespace, group or URL, resource, name and verb.
+/// A single permission: namespace, group or URL, resource, name and verb.
 pub(super) type Permission = (String, String, String, String, String);
 
 pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
@@ -83,7 +83,7 @@ impl Rule {
                     .map(|word| word.trim().trim_matches('"').to_owned())
                     .collect()
             };
-            // An empty group is the core group. Elsewhere, an empty string stems from a trailing
+            // An empty group is the core group. Elsewhere, an empty string comes from a trailing
             // semicolon.
             let named = || words().into_iter().filter(|word| !word.is_empty());
             match key.trim() {
@@ -157,8 +157,7 @@ impl Rule {
         found
     }
 
-    /// Formats the rule as a Rust attribute. If the generator would reject it, the error is its
-    /// reason.
+    /// Formats the rule as a Rust attribute. The error is the generator's reason for rejecting it.
     fn print(&self) -> Result<String, String> {
         let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
         if self.verbs.is_empty()
@@ -210,7 +209,7 @@ fn print_words(words: &[String]) -> String {
     }
 }
 
-/// Splits a text at commas that are not within quotes or braces.
+/// Splits a text at commas outside of quotes and braces.
 fn split_arguments(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut is_quoted) = (Vec::new(), 0, 0_usize, false);
     for (at, c) in text.char_indices() {

@@ -28,8 +28,8 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
         .args(["run", "--bin", &find_binary(dir), "--"])
         .args(&flags.arguments);
     command.current_dir(dir);
-    // The manager uses the current context of its kubeconfig, so a different context needs a
-    // temporary kubeconfig.
+    // The manager uses the current context of its kubeconfig, so another context needs a temporary
+    // kubeconfig.
     let mut workspace = None;
     if flags.cluster.context.is_some() {
         let kubeconfig = find_kubectl(dir, &flags.cluster.choice())?.read_kubeconfig()?;
@@ -41,7 +41,7 @@ pub(super) fn run(dir: &Path, flags: &RunFlags, shell: &mut Shell) -> Result<u8>
     let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     shell.note(&format!("cargo {}\n", arguments.join(" ")));
     let status = run_in_foreground(&mut command, &interrupt)?;
-    // If there is no exit code, the manager was terminated by a signal.
+    // No exit code: the manager was terminated by a signal.
     Ok(status
         .code()
         .and_then(|code| u8::try_from(code).ok())

@@ -1,4 +1,4 @@
-//! Code shared by `init` and `create`, which reads the project, and adds rendered files to a plan.
+//! Code shared by `init` and `create`: reads the project, and adds rendered files to a plan.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(mut project) = Project::read(tree)? else {
         return Ok(None);
     };
-    // The projects of other tools have a different layout.
+    // Projects of other tools have a different layout.
     if let Some(layout) = project.foreign_layout() {
         bail!(
             "unsupported layout `{layout}` of the project in {}: this command supports projects created by `rbuilder init`",
             tree.shown()
         );
     }
-    // Older commands did not record the source of the library.
+    // Older commands didn't record the source of the library.
     if project.known.rbuilder.library.is_none() {
         project.known.rbuilder.library = read_library(tree);
     }
@@ -32,14 +32,14 @@ pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
 }
 
 pub(super) fn read_library(tree: &Tree) -> Option<Library> {
-    // In an adopted package, Cargo.toml may be a symbolic link, which only `sources` follows.
+    // In an adopted package, Cargo.toml may be a symlink, which only `sources` follows.
     let text = tree.read("Cargo.toml").ok().flatten().unwrap_or_default();
     let found = read_dependencies(&text).unwrap_or_default();
     let mut sources = found.sources.into_iter();
     sources.find_map(|source| Library::try_from(source).ok())
 }
 
-/// Reads the project that `create` adds to, or returns an error if there is none.
+/// Reads the project that `create` adds to. Fails if there is none.
 pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     match read_project(tree)? {
         Some(project) => Ok(project),
@@ -51,10 +51,10 @@ pub(super) fn require_project(tree: &Tree) -> Result<Project> {
     }
 }
 
-/// Checks a project before a command changes it. The project must contain PROJECT, which must not
-/// have been written by a newer command.
+/// Checks a project before a command changes it: PROJECT must exist and not be written by a newer
+/// command.
 pub(super) fn check_project(tree: &Tree) -> Result<()> {
-    // If PROJECT can't be read, the command will report that.
+    // If PROJECT can't be read, the command reports that.
     if let Ok(Some(text)) = tree.read(FILE) {
         check_conflict(&text)?;
     }
@@ -110,8 +110,8 @@ pub(super) fn check_names(
 
 /// Adds rendered files to a plan, and records their hashes.
 ///
-/// If the project records a file with the hash of the rendered text, the file was scaffolded
-/// before. Later changes by the user are kept unless `force` is set.
+/// A recorded hash of the rendered text means that the file was scaffolded before. Later edits by
+/// the user are kept unless `force` is set.
 pub(super) fn add_files(
     plan: &mut Plan,
     tree: &Tree,
@@ -148,7 +148,7 @@ pub(super) fn add_files(
     Ok(())
 }
 
-/// Appends the lines that a list lacks, with the comments above them.
+/// Appends missing lines to a list, with the comments above them.
 fn merge_lines(there: &str, wanted: &str) -> String {
     let entry = |line: &str| line.trim().trim_matches('/').to_owned();
     let known: BTreeSet<String> = there.lines().map(entry).collect();

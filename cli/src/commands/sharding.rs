@@ -12,7 +12,7 @@ use crate::tree::Tree;
 pub(super) const SHARDING: &str = "../sharding";
 const COMPONENT: &str = "config/sharding/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
-/// The forms of the argument that the component disables.
+/// Forms of the argument that the component disables.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
 
 /// Checks that the manager has the argument that the component replaces. Otherwise kustomize would
@@ -20,7 +20,7 @@ const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--lea
 pub(super) fn check_arguments(plan: &Plan, tree: &Tree) -> Result<()> {
     let objects = |path| -> Result<Vec<Value>> {
         let text = plan.read(tree, path)?.unwrap_or_default();
-        // Other commands report files that cannot be parsed.
+        // Other commands report files that can't be parsed.
         Ok(rbuilder_yaml::parse_documents(&text).unwrap_or_default())
     };
     let replaces = objects(COMPONENT)?
@@ -48,7 +48,7 @@ fn find_arguments(object: &Value) -> Option<Vec<Value>> {
     Some(manager["args"].as_array().cloned().unwrap_or_default())
 }
 
-/// Warns about deployed replicas with shards, which must not run at the same time as a leader.
+/// Warns about deployed replicas with shards, which must not run concurrently with a leader.
 pub(super) fn warn_replicas(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
         "replicas with shards that are deployed know nothing of a leader, and both would work on the same objects",

@@ -27,7 +27,7 @@ const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
 const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
 
-/// The variable with the folder of etcd and kube-apiserver.
+/// Variable with the directory of etcd and kube-apiserver.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
 /// Path prefix of files with kept histories.
@@ -120,7 +120,7 @@ fn read_reports(folder: &Path) -> Result<Vec<Report>> {
 }
 
 /// Prints a line about each simulation, and writes the page. With `keeps`, also adds the failing
-/// histories to those that are tried first. Returns 1 if a simulation has failed.
+/// histories to those tried first. Returns 1 if a simulation failed.
 fn write(
     dir: &Path,
     flags: &SimulateFlags,
@@ -177,7 +177,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// Where the page goes. We only overwrite a page that we have generated.
+/// Path of the page. Only a page that we generated is overwritten.
 fn page_path(tree: &Tree, flags: &SimulateFlags) -> Result<String> {
     let path = typed_path(&flags.file);
     let path = path.strip_prefix("./").unwrap_or(&path).to_owned();

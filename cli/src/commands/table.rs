@@ -1,4 +1,4 @@
-//! The table of commands. Each row has a command's name, its location and its entry function.
+//! The table of commands, with the name, location and entry function of each.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(crate) struct Row {
 
 /// The project to which a command applies.
 struct Home {
-    /// Where to search for the project, starting at the given directory.
+    /// How to search for the project, starting at the given directory.
     search: Search,
     /// Whether the command changes a project, a cluster or manifests based on PROJECT, which must
     /// then be valid. `init` and `import` may do so in another directory and check PROJECT
@@ -43,7 +43,7 @@ const PROJECT: Home = Home::new(Search::PastPackages, true);
 const PACKAGE: Home = Home::new(Search::UpToPackage, true);
 /// The enclosing project, even if it is invalid.
 const EXAMINED: Home = Home::new(Search::PastPackages, false);
-/// The nearest package's project for settings, if there is one.
+/// The nearest package's project for settings, if any.
 const BELOW: Home = Home::new(Search::UpToPackage, false);
 const HERE: Home = Home::new(Search::Nowhere, false);
 
@@ -55,7 +55,7 @@ impl Home {
 
 struct Place<'a> {
     dir: &'a Path,
-    /// The directory to which paths on the command line are relative.
+    /// Base directory of paths on the command line.
     typed_in: &'a Path,
 }
 
@@ -116,8 +116,7 @@ impl Row {
     }
 
     /// Runs the command in the project that encloses a directory, and returns its exit code. Paths
-    /// in messages for people are relative to the directory. If this fails, no file has been
-    /// written.
+    /// in text messages are relative to the directory. On error, no files were written.
     pub(crate) fn run(self, typed_in: &Path, shell: &mut Shell) -> Result<u8> {
         let found = find_project_above(typed_in, self.home.search);
         let dir = found.as_deref().unwrap_or(typed_in);

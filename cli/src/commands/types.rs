@@ -1,5 +1,5 @@
-//! `rbuilder types`: generates Rust types from CRDs. `rbuilder manifests` turns these types into
-//! the same CRDs again.
+//! `rbuilder types`: generates Rust types from CRDs, from which `rbuilder manifests` generates the
+//! same CRDs again.
 
 use std::path::{Path, PathBuf};
 
@@ -123,8 +123,8 @@ pub(super) fn read_definitions(
     Ok(definitions)
 }
 
-/// Calls a function with each definition in files, in the order of the files. Only the documents of
-/// one file are in memory.
+/// Calls a function with each definition in the files, in file order. Only one file's documents are
+/// in memory.
 fn for_each_definition(
     dir: &Path,
     files: &[PathBuf],
@@ -146,7 +146,7 @@ fn for_each_definition(
                     }
                 }
                 Err(error) if file.is_named => return Err(describe_failure(&file.path, &file.text, &error)),
-                // In a directory, chart templates may be next to definitions.
+                // A directory may contain chart templates next to definitions.
                 Err(error) => warnings.push(format!("skipping {}: {}", file.path, describe_cause(&error))),
             }
         }

@@ -11,15 +11,15 @@ use crate::tree::Tree;
 
 pub(super) const MANIFESTS: &str = "manifests.yaml";
 
-/// Lists the webhook manifests in the kustomization next to them, if there is one. Once no marker
-/// defines a webhook, the file and its entry are removed.
+/// Lists the webhook manifests in the kustomization next to them, if any. Without webhook markers,
+/// removes the file and its entry.
 pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, is_made: bool) -> Result<()> {
     let path = format!("{config}/webhook/{MANIFESTS}");
     if !is_made {
         let Some(text) = plan.read(tree, &path)? else {
             return Ok(());
         };
-        // Without PROJECT, the file may belong to somebody else.
+        // Without PROJECT, the file may not be ours.
         if !is_generated(&text) || plan.read(tree, FILE)?.is_none() {
             return Ok(());
         }
@@ -50,8 +50,8 @@ pub(super) fn update_kustomization(plan: &mut Plan, tree: &Tree, config: &str, i
     Ok(())
 }
 
-/// Whether the file is exactly what the generator prints for webhook configurations. Otherwise,
-/// e.g. if there's a comment in it, it belongs to the user.
+/// Whether the file is exactly the generator's output for webhook configurations. Otherwise, e.g.
+/// with a comment in it, it belongs to the user.
 fn is_generated(text: &str) -> bool {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;

@@ -1,4 +1,4 @@
-//! Stands in for the commands that a build without the feature `control-plane` lacks.
+//! Stubs for the commands missing in a build without the feature `control-plane`.
 
 use anyhow::{Error, anyhow};
 
@@ -34,8 +34,7 @@ pub(super) mod envtest {
         Err(super::lack("envtest"))
     }
 
-    /// Nothing is installed, because such a build has no test environments, which would include a
-    /// kubectl.
+    /// Always `None`: such a build has no test environments, which would include a kubectl.
     pub(crate) fn find_installed(_: &Path) -> Option<PathBuf> {
         None
     }

@@ -1,5 +1,5 @@
-//! An operator's hand-written roles, in a chart or elsewhere: what they grant, and which markers
-//! would grant the same.
+//! An operator's hand-written roles, in a chart or elsewhere: what they grant, and markers that
+//! grant the same.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use crate::crd_file::{FILLED_IN, without_template};
 use crate::paths::folder_of;
 use crate::tree::Tree;
 
-/// Roles in these directories are for tests, so we skip them.
+/// Directories with roles for tests, which are skipped.
 const TESTS: [&str; 5] = ["test", "tests", "testdata", "e2e", "fixtures"];
 
-/// Roles with a label like this one are aggregated to the built-in roles for users.
+/// Label prefix of roles that are aggregated to the built-in roles for users.
 const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// Roles for the users of a kind often have these suffixes.
+/// Common suffixes of roles for the users of a kind.
 const FOR_USERS: [&str; 6] = [
     "-admin",
     "-admin-role",
@@ -37,12 +37,12 @@ pub(super) struct WrittenRole {
     value: Value,
 }
 
-/// Markers for what a role grants and the source doesn't request yet.
+/// Markers for what a role grants but the source doesn't request yet.
 #[derive(Debug)]
 pub(super) struct OfferedMarkers {
     pub(super) role: WrittenRole,
     pub(super) markers: Vec<String>,
-    /// The rules that no marker can express, as their resources or URLs followed by the reason.
+    /// Rules that no marker can express, as their resources or URLs followed by the reason.
     pub(super) without_marker: Vec<String>,
 }
 
@@ -55,8 +55,8 @@ impl WrittenRole {
         }
     }
 
-    /// Whether the markers would grant the rules in more namespaces than the role does, which is
-    /// the case for a Role that is applied to whichever namespace.
+    /// Whether the markers would grant the rules in more namespaces than the role does. That's the
+    /// case for a Role without a fixed namespace.
     pub(super) fn is_narrower_than_markers(&self) -> bool {
         !self.is_cluster_wide() && !self.value["metadata"]["namespace"].is_string()
     }
@@ -65,7 +65,7 @@ impl WrittenRole {
         self.kind == "ClusterRole"
     }
 
-    /// The rules, except for those that Helm fills in.
+    /// The rules, except for those filled in by Helm.
     pub(super) fn rules(&self) -> Vec<Value> {
         let rules = self.value["rules"].as_array().into_iter().flatten();
         rules.filter(|rule| !is_filled_in(rule)).cloned().collect()
@@ -88,8 +88,8 @@ impl WrittenRole {
 }
 
 /// Finds the roles of the operator that defines kinds in these groups. A role is the operator's if
-/// it's bound to an account and mentions one of the groups, or if another such role beside it is
-/// bound to the same account. `generated` is the file that `manifests` writes, which doesn't count.
+/// it is bound to an account and mentions one of the groups, or if another such role next to it is
+/// bound to the same account. `generated` is the file written by `manifests`, which doesn't count.
 pub(super) fn find_written_roles(
     tree: &Tree,
     groups: &BTreeSet<String>,
@@ -151,7 +151,7 @@ fn choose(
         false => !accounts_of(role).is_disjoint(&accounts),
     };
     let mut chosen: Vec<WrittenRole> = Vec::new();
-    // Skip copies, since they grant nothing new.
+    // Skip copies, which grant nothing new.
     for role in roles.iter().filter(is_chosen) {
         let granted: BTreeSet<Permission> = chosen
             .iter()

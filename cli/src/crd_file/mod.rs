@@ -1,8 +1,8 @@
 //! Files with CRDs: one or several, mixed with other objects, or inside Helm templates.
 //!
-//! A generated CRD replaces the CRD of the same name and we keep everything else byte for byte. In
-//! a document with template expressions, only the `spec` is replaced, because the rest isn't ours
-//! to print.
+//! A generated CRD replaces the CRD of the same name; everything else is kept byte for byte. In a
+//! document with template expressions, only the `spec` is replaced, because the rest isn't ours to
+//! print.
 
 mod template;
 
@@ -20,7 +20,7 @@ use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// The annotation with the version of rbuilder. Files that users maintain may leave it out.
+/// Annotation with the version of rbuilder. May be missing in files maintained by users.
 const VERSION: &str = "rbuilder.dev/version";
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct CrdFile {
 
 #[derive(Debug)]
 struct Document {
-    /// Everything from the document's `---` up to the next one.
+    /// Text from the document's `---` up to the next one.
     text: String,
     is_template: bool,
     content: Content,
@@ -41,11 +41,11 @@ struct Document {
 
 #[derive(Debug)]
 enum Content {
-    /// Only comments or control lines of a template.
+    /// Only comments or template control lines.
     Nothing,
     Object(Value),
     List(Vec<Value>),
-    /// Not YAML. If it looks like a CRD, this is its name.
+    /// Not YAML, with the name of the CRD if it looks like one.
     Broken(Option<String>),
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct CrdEntry {
     pub(crate) name: String,
     /// Group and kind, unless the text could not be parsed.
     pub(crate) kind: Option<(String, String)>,
-    /// Why a generated CRD can't replace this one, if that's the case.
+    /// Why a generated CRD can't replace this one, if so.
     pub(crate) obstacle: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn is_rendered(tree: &Tree, path: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Turns a template into YAML by stripping its expressions, and leaves other text as it is.
+/// Converts a template to YAML by stripping its expressions. Other text is unchanged.
 pub(crate) fn without_template(text: &str) -> Cow<'_, str> {
     match is_template(text) {
         true => strip_template(text).into(),
@@ -97,7 +97,7 @@ impl CrdFile {
         }
     }
 
-    /// The line ends are always `\n`.
+    /// Returns the file with `\n` as line ending.
     pub(crate) fn text(&self) -> String {
         self.documents
             .iter()
@@ -110,7 +110,7 @@ impl CrdFile {
         self.is_template
     }
 
-    /// Whether the file is nothing but one CRD, so that a generated one can replace all of it.
+    /// Whether the file contains just one CRD, so that a generated one can replace all of it.
     pub(crate) fn is_single(&self) -> bool {
         let mut objects = self.documents.iter().filter(|document| document.has_content());
         let is_object = |document: &Document| matches!(document.content, Content::Object(_));
@@ -123,7 +123,7 @@ impl CrdFile {
         self.is_template || !with_content.all(is_crd)
     }
 
-    /// Lists the CRDs. Those that could not be parsed come last.
+    /// Lists the CRDs. Unparsable ones come last.
     pub(crate) fn list_crds(&self) -> Vec<CrdEntry> {
         let (mut found, mut broken) = (Vec::new(), Vec::new());
         for document in &self.documents {
@@ -165,10 +165,10 @@ impl CrdFile {
             .count()
     }
 
-    /// Replaces the CRDs that are in `crds` (by name), appends those that aren't in the file yet,
-    /// and removes generated ones if `is_stale` says so.
+    /// Replaces the CRDs in `crds` (by name), appends those that the file lacks, and removes
+    /// generated ones accepted by `is_stale`.
     ///
-    /// The error is a phrase that says why a CRD can't be written and what to do.
+    /// The error is a phrase that explains why a CRD can't be written and what to do.
     pub(crate) fn write(
         &self,
         crds: &BTreeMap<String, String>,
@@ -178,7 +178,7 @@ impl CrdFile {
             Some((name, _)) if crds.len() == 1 => self.is_single() && self.count(name) == 1,
             _ => false,
         };
-        // There's nothing else in the file that we would have to keep.
+        // There is nothing else in the file to keep.
         if self.documents.is_empty() || is_whole {
             let texts = crds.values().map(|text| self.print(text));
             return Ok(texts.collect());
@@ -325,8 +325,8 @@ fn find_missing_metadata(head: &str, crd: &str) -> Option<(&'static str, String)
     })
 }
 
-/// The range from the first to the last line with content. The document marker and comments around
-/// it stay out.
+/// Range from the first to the last line with content, excluding the document marker and
+/// surrounding comments.
 fn find_content(text: &str) -> std::ops::Range<usize> {
     let mut place = text.len()..text.len();
     let mut offset = 0;
@@ -346,7 +346,7 @@ fn find_content(text: &str) -> std::ops::Range<usize> {
     place
 }
 
-/// The name that the `spec` implies, or `metadata.name` if there's no `spec` yet.
+/// Name implied by the `spec`, or `metadata.name` without a `spec`.
 fn crd_name(object: &Value) -> Option<String> {
     if object["kind"] != "CustomResourceDefinition" {
         return None;

@@ -1,17 +1,17 @@
-//! Reads and writes YAML in Helm templates, as far as that's possible without running Helm.
+//! Reads and writes YAML in Helm templates, as far as possible without running Helm.
 //!
-//! We drop control lines and replace every other expression with a placeholder word. This means
-//! that we read both branches of a condition, and don't know names that come from a value. A
-//! literal expression, e.g. `{{ "{{" }}`, becomes its text.
+//! Control lines are dropped, and other expressions are replaced with a placeholder word. As a
+//! consequence, both branches of a condition are read, and names that come from a value are
+//! unknown. A literal expression, e.g. `{{ "{{" }}`, is replaced with its text.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-/// Stands for the result of an expression.
+/// Placeholder for the result of an expression.
 pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 
-/// What a template has to say to render `{{`.
+/// Template expression that renders `{{`.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
 pub(super) fn is_template(text: &str) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn is_template(text: &str) -> bool {
         return false;
     }
     match rbuilder_yaml::parse_all::<Value>(text) {
-        // Plain YAML has braces only within a schema, e.g. in a description.
+        // Plain YAML only has braces within a schema, e.g. in a description.
         Ok(documents) => documents.iter().any(has_braces_outside_of_schemas),
         Err(_) => true,
     }
@@ -36,7 +36,7 @@ fn has_braces_outside_of_schemas(value: &Value) -> bool {
     }
 }
 
-/// Whether the text contains an expression that isn't just a literal.
+/// Whether the text contains an expression other than a literal.
 pub(super) fn has_expressions(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("{{") {
@@ -52,12 +52,12 @@ pub(super) fn escape(text: &str) -> String {
     text.replace("{{", ESCAPED)
 }
 
-/// Strips the template syntax. What remains is usually YAML.
+/// Strips the template syntax. The rest is usually YAML.
 pub(super) fn strip_template(text: &str) -> String {
     let mut stripped = String::with_capacity(text.len());
     let mut is_open = false;
     for line in text.lines() {
-        // Still inside a comment or expression that spans several lines.
+        // Still within a comment or expression that spans several lines.
         if is_open {
             is_open = !line.contains("}}");
             continue;
@@ -71,8 +71,8 @@ pub(super) fn strip_template(text: &str) -> String {
     stripped
 }
 
-/// Replaces the expressions in a line with placeholders, or drops the line if nothing else is on
-/// it.
+/// Replaces the expressions in a line with placeholders, or drops the line if it contains nothing
+/// else.
 fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     if !line.contains("{{") {
         return Some(line.to_owned());
@@ -101,12 +101,12 @@ fn fill_in(line: &str, is_open: &mut bool) -> Option<String> {
     }
     filled.push_str(rest);
     let content = filled.trim();
-    // An expression that has a line to itself may insert any number of lines.
+    // An expression on a line of its own may insert any number of lines.
     let is_alone = content == FILLED_IN || content.is_empty();
     (!is_alone).then_some(filled)
 }
 
-/// Splits a literal expression into its text and what follows. Its opening braces are already gone.
+/// Splits a literal expression, without its opening braces, into its text and the rest.
 fn split_literal(after: &str) -> Option<(&str, &str)> {
     let text = after.strip_prefix('-').unwrap_or(after).trim_start();
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '`'))?;
@@ -130,8 +130,7 @@ fn is_control(expression: &str) -> bool {
     is_word || word.starts_with("/*") || expression.contains(":=")
 }
 
-/// The lines of the object's `spec`. We only find it if the key is unindented and has its line to
-/// itself.
+/// Lines of the object's `spec`. Only found if the key is unindented and on a line of its own.
 pub(super) fn find_spec(object: &str) -> Option<Range<usize>> {
     let mut found: Option<Range<usize>> = None;
     let mut offset = 0;

@@ -10,7 +10,7 @@ fn crd(plural: &str) -> String {
     )
 }
 
-/// A newer version of the CRD, which has one line more.
+/// A newer version of the CRD with one more line.
 fn generated(plural: &str) -> String {
     let annotated = "metadata:\n  annotations:\n    rbuilder.dev/version: 0.1.0\n";
     format!(
@@ -69,8 +69,7 @@ fn finds_crds_among_other_content() {
     );
 }
 
-/// Writes the generated CRDs with these plurals twice, since the second time must not change
-/// anything.
+/// Writes the generated CRDs with these plurals twice; the second time must be a no-op.
 #[track_caller]
 fn write(text: &str, is_rendered: bool, plurals: &[&str], removes: bool) -> Result<String, String> {
     let crds: BTreeMap<String, String> = plurals
@@ -182,7 +181,7 @@ fn metadata_that_a_template_lacks_is_an_error() {
     assert!(CrdFile::parse(&with_label, true).write(&crds, &|_| false).is_ok());
 }
 
-/// Helm renders every file in `templates`, whether or not it has expressions.
+/// Helm renders every file in `templates`, with or without expressions.
 #[test]
 fn braces_of_descriptions_are_escaped_where_helm_renders_them() {
     let with_braces = generated("cups").replace("scope: Cluster", "scope: 'as {{ .name }}'");

@@ -10,16 +10,16 @@ use rbuilder_diagnostic::suggest::find_nearest;
 use super::search::{Found, find_command, find_flag, find_option, find_plugin};
 use crate::flags::Cli;
 
-/// Where clap keeps the tips that it guesses.
+/// Context kinds in which clap stores its suggestions.
 const GUESSES: &[ContextKind] = &[
     ContextKind::SuggestedSubcommand,
     ContextKind::SuggestedArg,
     ContextKind::Suggested,
 ];
 
-/// Replaces clap's tip if the error is about a command or flag of kubebuilder or its like, in which
-/// case the table has our counterpart. Otherwise we only keep a suggestion for a typo, since
-/// `delete` is no help to someone who typed `generate`.
+/// Replaces clap's tip if the error is about a command or flag of kubebuilder or a similar tool,
+/// for which the table has our counterpart. Otherwise only a suggestion for a typo is kept:
+/// `delete` is no help for a user who typed `generate`.
 pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
     let arguments = after_program(arguments);
     let found = match error.kind() {
@@ -45,7 +45,7 @@ pub(crate) fn replace_tip(error: &mut clap::Error, arguments: &[OsString]) {
 pub(crate) fn find_command_path(arguments: &[OsString]) -> String {
     let arguments = after_program(arguments);
     let words = words(&arguments);
-    // As in `rbuilder help create api`.
+    // E.g. `rbuilder help create api`.
     let words = match words.split_first() {
         Some((&"help", rest)) => rest,
         _ => &words,
@@ -101,7 +101,7 @@ fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// The leading words, as far as they name a command of ours.
+/// The leading words that name one of our commands.
 fn command_path<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let root = Cli::command();
     let mut command: &Command = &root;
@@ -123,7 +123,7 @@ fn text_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Drops every command that clap suggests, except the one that the user probably meant.
+/// Drops clap's command suggestions, except for the most likely one.
 fn keep_nearest(error: &mut clap::Error) {
     let Some(word) = text_of(error, ContextKind::InvalidSubcommand) else {
         return;
@@ -159,7 +159,7 @@ fn without_links(markdown: &str) -> String {
     text + rest
 }
 
-/// Splits a text at its first link, into what's before, the label, and what's after.
+/// Splits a text at its first link: the text before, the label, and the text after.
 fn split_link(text: &str) -> Option<(&str, &str, &str)> {
     let (label, target) = text.split_once("](")?;
     let (before, label) = label.rsplit_once('[')?;

@@ -1,7 +1,7 @@
-//! Commands and flags of kubebuilder, controller-gen and operator-sdk that people paste, and what
-//! to use in rbuilder instead.
+//! Commands and flags of kubebuilder, controller-gen and operator-sdk that users may paste, and
+//! their counterparts in rbuilder.
 //!
-//! `table` has the data, and a test checks that docs/from-kubebuilder.md shows the same tables.
+//! `table` has the data, and a test checks that docs/from-kubebuilder.md contains the same tables.
 //! `advice` replaces clap's tip for a command line that can't be parsed.
 
 mod advice;
@@ -14,15 +14,15 @@ pub use table::{COMMANDS, FLAGS, PLUGINS};
 /// One of the tables in docs/from-kubebuilder.md.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// The heading of its section.
+    /// Heading of its section.
     pub heading: &'static str,
-    /// The headings of the columns.
+    /// Headings of the columns.
     pub columns: (&'static str, &'static str),
-    /// The rows, in the order of the page.
+    /// Rows in page order.
     pub rows: &'static [Row],
 }
 
-/// What others call a command or flag and what we call it, as Markdown.
+/// A command or flag of another tool and our counterpart, as Markdown.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Their commands or flags, each as a code span.

@@ -6,16 +6,16 @@ use super::{COMMANDS, FLAGS, PLUGINS, Row};
 pub(super) struct Found {
     /// E.g. `kubebuilder alpha update`.
     pub(super) span: &'static str,
-    /// The second column of the row.
+    /// Second column of the row.
     pub(super) ours: &'static str,
 }
 
-/// Finds the row for a command. The span that shares the most leading words with it wins.
+/// Finds the row for a command. The span with the longest common prefix (in words) wins.
 pub(super) fn find_command(words: &[&str]) -> Option<Found> {
     let candidates = spans(COMMANDS.rows).filter_map(|found| {
         let score = match found.span.split_once(' ')? {
             ("controller-gen", generators) => usize::from(has_generator(generators, words.first()?)),
-            // Our `rbuilder envtest` is what replaces this program.
+            // `rbuilder envtest` replaces this program.
             ("setup-envtest", command) if words.first() == Some(&"envtest") => {
                 shared_words(command, &words[1..])
             }
@@ -24,15 +24,15 @@ pub(super) fn find_command(words: &[&str]) -> Option<Found> {
         };
         (score > 0).then_some((score, found))
     });
-    // On a tie, choose the first in the table.
+    // In a tie, the first row in the table wins.
     let best = candidates.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.map(|(_, found)| found)
 }
 
-/// Finds the row for a flag, e.g. `--repo`. A row that names the command comes before others.
+/// Finds the row for a flag, e.g. `--repo`. Prefers a row that names the command.
 pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
-    // A span may contain several flags, and its last one is what the row is about: in `edit
-    // --plugins=helm/v2-alpha --output-dir`, that's `--output-dir`.
+    // A span with several flags is about the last one, e.g. `--output-dir` in `edit
+    // --plugins=helm/v2-alpha --output-dir`.
     let has_flag = |found: &Found| {
         let last = found.span.rsplit(' ').find(|word| word.starts_with("--"));
         let name = last.and_then(|word| word.split('=').next());
@@ -43,7 +43,7 @@ pub(super) fn find_flag(command: &[&str], flag: &str) -> Option<Found> {
     in_flags().find(is_of_command).or_else(|| in_flags().next())
 }
 
-/// Finds the row for an argument of controller-gen, e.g. `paths=./...` or `crd:maxDescLen=0`.
+/// Finds the row for a controller-gen argument, e.g. `paths=./...` or `crd:maxDescLen=0`.
 pub(super) fn find_option(argument: &str) -> Option<Found> {
     let (name, _) = argument.split_once('=')?;
     let name = format!("{name}=");
@@ -55,7 +55,7 @@ pub(super) fn find_option(argument: &str) -> Option<Found> {
     })
 }
 
-/// Finds the row for a plugin, by its key `helm/v2-alpha`, by its name alone, or by its full name
+/// Finds the row for a plugin by its key `helm/v2-alpha`, its name alone, or its full name
 /// `helm.kubebuilder.io/v2-alpha`.
 pub(super) fn find_plugin(key: &str) -> Option<Found> {
     let name = |key: &str| key.split(['/', '.']).next().unwrap_or_default().to_owned();
@@ -74,7 +74,7 @@ fn shared_words(span: &str, words: &[&str]) -> usize {
     own.zip(words).take_while(|(own, word)| own == *word).count()
 }
 
-/// Whether the controller-gen arguments in a span include this generator, with whatever options.
+/// Whether the controller-gen arguments in a span include this generator, with any options.
 fn has_generator(span: &str, word: &str) -> bool {
     let name = |word: &str| word.split([':', '=']).next().unwrap_or_default().to_owned();
     span.split(' ').any(|own| name(own) == name(word))

@@ -1,13 +1,13 @@
 //! The rows: commands and flags of kubebuilder, controller-gen, setup-envtest and operator-sdk, and
-//! what to use instead.
+//! their counterparts.
 //!
-//! Cells are Markdown, exactly as in docs/from-kubebuilder.md. We look up command lines in the
-//! first column, so every command or flag there is a code span that reads as users type it. If
-//! there's no counterpart, the second column starts with `none, because`.
+//! Cells are Markdown, exactly as in docs/from-kubebuilder.md. Command lines are looked up in the
+//! first column, so every command or flag there is a code span as typed by users. Without a
+//! counterpart, the second column starts with `none, because`.
 
 use super::{Row, Table};
 
-/// Commands and what replaces them.
+/// Commands and their counterparts.
 pub const COMMANDS: Table = Table {
     heading: "Commands",
     columns: ("kubebuilder, controller-gen, operator-sdk", "rbuilder"),

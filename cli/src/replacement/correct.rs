@@ -1,4 +1,4 @@
-//! Corrects a YAML text until nothing is left to correct.
+//! Corrects YAML until there is nothing left to correct.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 
 use super::{find_replacement, replace_all};
 
-/// How often we judge a text again before we give up.
+/// Maximum number of rounds.
 const ROUNDS: usize = 16;
 
-/// Applies the replacements that the diagnostics of a YAML text propose, and judges the result
-/// again, because one mistake may hide another. Returns `None` if there is nothing to correct.
+/// Applies the replacements proposed by a text's diagnostics, and validates the result again,
+/// because one mistake may hide another. Returns `None` if there is nothing to correct.
 pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>) -> Option<String> {
     let mut corrected = text.to_owned();
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();
@@ -22,7 +22,7 @@ pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>
         for diagnostic in &diagnostics {
             *counts.entry(diagnostic.text()).or_default() += 1;
         }
-        // Don't try a replacement again if it didn't get rid of its message.
+        // Don't retry a replacement that didn't get rid of its message.
         let is_stuck = |said: &Diagnostic| {
             let said = said.text();
             tried.get(&said).is_some_and(|before| counts[&said] >= *before)
@@ -33,7 +33,7 @@ pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>
             .collect();
         let (texts, replacements): (Vec<String>, Vec<_>) = replacements.into_iter().unzip();
         let (next, count) = replace_all(&corrected, replacements);
-        // A replacement must not change any other values than its own.
+        // A replacement must not change any other values.
         if count == 0 || !is_sound(&corrected, &next, count) {
             break;
         }
@@ -43,7 +43,7 @@ pub(crate) fn correct(text: &str, judge: &mut dyn FnMut(&str) -> Vec<Diagnostic>
     (corrected != text).then_some(corrected)
 }
 
-/// Whether the texts differ in at most as many values as we made replacements.
+/// Whether the texts differ in at most as many values as there were replacements.
 fn is_sound(before: &str, after: &str, replacements: usize) -> bool {
     let (Ok(before), Ok(after)) = (read(before), read(after)) else {
         return false;
@@ -61,7 +61,7 @@ fn is_sound(before: &str, after: &str, replacements: usize) -> bool {
 fn read(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
     match parse_values(text) {
         Ok(values) => Ok(values),
-        // Here, fields may occur more than once, since that's one of the mistakes we correct.
+        // Allow duplicate fields, one of the mistakes that we correct.
         Err(_) => Ok(rbuilder_yaml::parse_nodes(text)?
             .iter()
             .map(rbuilder_yaml::Node::value)
@@ -102,7 +102,7 @@ fn count_in_fields(before: &Map<String, Value>, after: &Map<String, Value>, coun
     }
     let new = after.iter().filter(|(name, _)| !before.contains_key(*name));
     for (_, value) in new {
-        // A renamed field may have had its value corrected as well.
+        // The value of a renamed field may have been corrected as well.
         let position = gone.iter().position(|gone| {
             let mut differences = 0;
             count_differences(gone, value, &mut differences)

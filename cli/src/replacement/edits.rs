@@ -7,7 +7,7 @@ use rbuilder_generator::replacement::{Found, Replacement};
 use rbuilder_yaml::parse;
 use serde_json::{Value, json};
 
-/// A key or scalar on a single line and without escapes.
+/// A key or scalar on a single line without escapes.
 struct Token<'s> {
     inner: &'s str,
     /// `"`, `'`, or nothing.
@@ -15,8 +15,8 @@ struct Token<'s> {
 }
 
 impl<'s> Token<'s> {
-    /// Reads the token at the place. We don't touch one after a tag, e.g. `!!str`, nor any in a
-    /// text with anchors.
+    /// Reads the token at the place. `None` for a token after a tag such as `!!str`, and in a text
+    /// with anchors.
     fn read(found: &Found<'s>) -> Option<Token<'s>> {
         let text = found.placed();
         let line = &found.source[line_start(found.source, found.place.start)..found.place.start];
@@ -33,7 +33,7 @@ impl<'s> Token<'s> {
         (!inner.contains(['"', '\''])).then_some(Token { inner, quote })
     }
 
-    /// Replaces the text but keeps the quotes, or adds some if the new text needs them.
+    /// Replaces the text but keeps its quotes, or adds quotes if the new text needs them.
     fn replace(&self, found: &Found<'_>, new: &str) -> Option<Replacement> {
         if new.contains(['"', '\'', '\\', '\n', '`']) {
             return None;
@@ -47,7 +47,7 @@ impl<'s> Token<'s> {
     }
 }
 
-/// Whether the text may have an anchor, because the value of one is used in several places.
+/// Whether the text may have an anchor, whose value is used in several places.
 fn has_anchor(text: &str) -> bool {
     text.match_indices('&').any(|(at, _)| {
         let is_start = text[..at].ends_with([' ', '\t', '\n', '[', '{', ',']);
@@ -119,8 +119,8 @@ pub(super) fn remove_field(found: &Found<'_>) -> Option<Replacement> {
     is_first.then(|| remove_lines(found, indentation, true))?
 }
 
-/// Removes the line of the place and the more indented lines below it. A list may be indented no
-/// more than the name of its field, so such a list counts as well if `is_field`.
+/// Removes the line of the place and the more indented lines below it. With `is_field`, this
+/// includes a list with the same indentation as its field.
 fn remove_lines(found: &Found<'_>, indentation: usize, is_field: bool) -> Option<Replacement> {
     let source = found.source;
     let start = line_start(source, found.place.start);
@@ -143,7 +143,7 @@ fn remove_lines(found: &Found<'_>, indentation: usize, is_field: bool) -> Option
         end = at;
     }
     let removed = &source[start..end];
-    // A comment is the user's, and the character may just as well be part of a text.
+    // Don't remove the user's comments. The `#` may also be part of a string.
     if removed.contains('#') || has_anchor(source) {
         return None;
     }
@@ -159,8 +159,8 @@ fn is_item(content: &str) -> bool {
         .is_some_and(|rest| rest.starts_with([' ', '\r', '\n']) || rest.is_empty())
 }
 
-/// The range of whole lines. At the end of a text that lacks a final line feed, it takes the line
-/// feed before it, so that the text doesn't have one afterwards either.
+/// Range of whole lines. At the end of a text without a final newline, it includes the newline
+/// before it, so that the result has no final newline either.
 fn removed_lines(source: &str, lines: Range<usize>) -> Range<usize> {
     if source[lines.clone()].ends_with('\n') {
         return lines;

@@ -1,14 +1,14 @@
-//! Replacements in the files of a project: the generator's in Rust source, and ours in YAML.
+//! Replacements in project files: the generator's in Rust source, and ours in YAML.
 //!
-//! [`ROWS`] lists messages of [`verdicts`](crate::commands) and `manifests` whose help leaves no
-//! choice. As in the generator, whoever writes a message doesn't know about its replacement, and we
-//! only edit if the text at the place is what the message is about.
+//! [`ROWS`] lists messages of [`verdicts`](crate::commands) and `manifests` with unambiguous help.
+//! As in the generator, the code that emits a message doesn't know about its replacement, and we
+//! only edit if the text at the place matches the message.
 //!
-//! An edit changes nothing but the bytes of the key, scalar or item, so comments, indentation and
-//! line endings stay. We leave texts with anchors alone, since a value may be used in several
-//! places there. [`correct`] also compares the values before and after.
+//! An edit only changes the bytes of the key, scalar or item, so comments, indentation and line
+//! endings stay. Texts with anchors are left alone, since a value may be used in several places
+//! there. [`correct`] also compares the values before and after.
 //!
-//! To add one, add a row, and an example to `tests.rs`, which requires one for each row.
+//! To add a replacement, add a row, and an example to `tests.rs`, which requires one for each row.
 
 mod correct;
 mod edits;
@@ -52,7 +52,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// The replacement that the help of a diagnostic proposes. `source` is the text of its file.
+/// The replacement proposed by a diagnostic's help. `source` is the text of its file.
 pub(crate) fn find_replacement(diagnostic: &Diagnostic, source: &str) -> Option<Replacement> {
     replacement::find_replacement(diagnostic, source)
         .or_else(|| ROWS.iter().find_map(|row| row.apply(diagnostic, source)))

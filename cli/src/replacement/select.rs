@@ -2,9 +2,9 @@
 
 use rbuilder_generator::replacement::Replacement;
 
-/// Chooses which replacements to apply together, in the order of their places. If two overlap, the
-/// second waits for the next round. If there are two texts for one place, it's for the user to
-/// choose, so we apply neither.
+/// Chooses replacements to apply together, in source order. If two overlap, the second one waits
+/// for the next round. If there are two texts for one place, neither is applied and the choice is
+/// left to the user.
 pub(super) fn select(mut found: Vec<Replacement>) -> Vec<Replacement> {
     found.sort_by(|one, two| {
         let key = |found: &Replacement| (found.range.start, found.range.end, found.text.clone());
@@ -26,11 +26,11 @@ pub(super) fn select(mut found: Vec<Replacement>) -> Vec<Replacement> {
     selected
 }
 
-/// Applies what [`select`] chooses, and returns the new text and how many there were.
+/// Applies the replacements chosen by [`select`], and returns the new text and their number.
 pub(crate) fn replace_all(text: &str, found: Vec<Replacement>) -> (String, usize) {
     let mut text = text.to_owned();
     let selected = select(found);
-    // Go backwards, so that the remaining ranges stay valid.
+    // Backwards, so that the remaining ranges stay valid.
     for Replacement { range, text: new } in selected.iter().rev() {
         if text.get(range.clone()).is_some() {
             text.replace_range(range.clone(), new);

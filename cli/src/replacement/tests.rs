@@ -1,5 +1,5 @@
-//! An example for each row. What we say about the wrong text proposes the right one, and the judge
-//! accepts that.
+//! An example for each row: the message about the wrong text must propose the right one, which the
+//! judge must accept.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ spec:
               sizes: { type: object, properties: { six: { type: integer }, sixe: { type: integer } } }
 ";
 
-/// What an object has after its stanza, with a mistake and without.
+/// The part of an object after its stanza, with a mistake and without.
 const EXAMPLES: &[(&str, &str)] = &[
     ("spec:\n  sise: 3 # three\n", "spec:\n  size: 3 # three\n"),
     ("spec: { 'is_open': true }\n", "spec: { 'isOpen': true }\n"),
@@ -127,8 +127,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What we can't correct, since there is a choice, a guess, a comment that would be lost, or more
-/// than one place.
+/// Mistakes that we can't correct: there is a choice, a guess, a comment that would be lost, or
+/// more than one place.
 const LEFT: &[&str] = &[
     "spec:\n  color: white\n  colour: white\n",
     "spec:\n  extent: 3\n",
@@ -178,7 +178,7 @@ const STANZAS: &[(&str, &str)] = &[
         "apiVersion: apps/V1\nkind: DaemonSet\n",
         "apiVersion: apps/v1\nkind: DaemonSet\n",
     ),
-    // The version, group or kind is another one, not misspelled.
+    // A different version, group or kind rather than a misspelled one.
     ("apiVersion: example.com/v1alpha2\nkind: Widget\n", ""),
     ("apiVersion: example.org/v1\nkind: Widget\n", ""),
     ("apiVersion: example.com/v1alpha1\nkind: Gadget\n", ""),
@@ -186,7 +186,7 @@ const STANZAS: &[(&str, &str)] = &[
     ("apiVersion: apps/v1beta1\nkind: Deployment\n", ""),
 ];
 
-/// Messages of `manifests` with their help, the text at their place, and what replaces it.
+/// Messages of `manifests` with their help, the text at their place, and its replacement.
 const MESSAGES: &[(&str, &str, &str, &str)] = &[
     (
         "this sample is of shop.example.com/v1, and no CRD of the project has a `Widegt` there",
@@ -274,8 +274,8 @@ fn slips(text: &str, at: usize) -> Vec<String> {
     slips
 }
 
-/// One slip anywhere in a correct object must be corrected to the same bytes, or left alone. The
-/// schema doesn't limit some values, so a slip in one of those can't be corrected either.
+/// A slip anywhere in a correct object must be corrected to the same bytes, or left alone. Slips in
+/// values that the schema doesn't limit can't be corrected.
 #[test]
 fn slips_are_corrected_or_left() {
     let mut judge = judge_by(CRD);

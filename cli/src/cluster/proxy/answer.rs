@@ -11,22 +11,21 @@ const HEADERS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// How long the server asks the client to wait before the next request.
+    /// Delay before the next request, as requested by the server.
     pub(crate) retry_after: Option<Duration>,
     body: Vec<u8>,
 }
 
-/// Why the server rejected a request.
+/// Rejection of a request by the server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// The server's machine-readable reason, e.g. `Forbidden`. It is `None` if the response does
-    /// not come from the API server.
+    /// Machine-readable reason, e.g. `Forbidden`. `None` if the response isn't from the API server.
     pub(crate) reason: Option<String>,
     pub(crate) message: String,
 }
 
-/// The `Status` object in an error response of the API server.
+/// `Status` object in an error response of the API server.
 #[derive(Deserialize)]
 struct Status {
     kind: String,
@@ -50,7 +49,7 @@ impl Answer {
             std::str::from_utf8(header.value).ok()?.trim().parse().ok()
         };
         let body = bytes[start..].to_vec();
-        // If the connection broke, the body is shorter than announced.
+        // The body is truncated if the connection was lost.
         if number("Content-Length").is_some_and(|length| usize::try_from(length) != Ok(body.len())) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -61,7 +60,7 @@ impl Answer {
         })
     }
 
-    /// Reads the body. The error is the reason why the server rejected the request.
+    /// Decodes the body, or returns why the server rejected the request.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         self.check()?;
         serde_json::from_slice(&self.body).map_err(|error| Refusal {

@@ -1,5 +1,5 @@
-//! The address on which `kubectl proxy` listens. This is a Unix socket in one of the user's
-//! directories, or a port on systems without such sockets.
+//! The address on which `kubectl proxy` listens: a Unix socket in a directory of the user, or a
+//! port on platforms without Unix sockets.
 
 use std::io::{self, Read, Write};
 use std::process::ChildStdout;
@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use rbuilder_control_plane::Workspace;
 
-/// Time limit for a response. The API server ends requests after a minute.
+/// Response timeout. The API server ends requests after a minute.
 const ANSWER: Duration = Duration::from_secs(120);
-/// Maximum size of a response in bytes. A page of 500 objects with 20 kB of metadata each has 10
-/// MB.
+/// Maximum response size in bytes. A page of 500 objects with 20 kB of metadata each has 10 MB.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
@@ -36,8 +35,8 @@ mod on_socket {
 
     use super::*;
 
-    /// A socket in a directory that only the user can enter. A port would be open to every user on
-    /// the machine.
+    /// A socket in a directory that only the user can enter, whereas a port would be open to all
+    /// users on the machine.
     pub(in super::super) struct Door {
         path: PathBuf,
     }
@@ -53,7 +52,7 @@ mod on_socket {
             vec!["--unix-socket".into(), self.path.clone().into()]
         }
 
-        /// Reads the standard output, so that kubectl never waits for a reader.
+        /// Drains the standard output, so that kubectl never blocks on it.
         pub(in super::super) fn watch(&mut self, stdout: ChildStdout) {
             super::super::collect(stdout, Default::default());
         }
@@ -62,7 +61,7 @@ mod on_socket {
             UnixStream::connect(&self.path).is_ok()
         }
 
-        /// All paths start with this.
+        /// Prefix of all paths.
         pub(in super::super) fn prefix(&self) -> &str {
             ""
         }
@@ -84,8 +83,8 @@ mod on_port {
 
     use super::*;
 
-    /// A free port on this machine. All paths start with a random word, which other users cannot
-    /// see in the process's arguments.
+    /// A free port on this machine. All paths have a random prefix, which other users can't see in
+    /// the process's arguments.
     pub(in super::super) struct Door {
         prefix: String,
         output: Arc<Mutex<String>>,
@@ -109,11 +108,11 @@ mod on_port {
             super::super::collect(stdout, self.output.clone());
         }
 
-        /// Finds the port in `Starting to serve on 127.0.0.1:49152`.
+        /// Extracts the port from `Starting to serve on 127.0.0.1:49152`.
         fn port(&self) -> Option<u16> {
             let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             let line = output.lines().find(|line| line.contains("serve on"))?;
-            // Without the newline, we may not have all digits yet.
+            // Until the newline arrives, the port may be incomplete.
             output.contains('\n').then_some(())?;
             line.rsplit_once(':')?.1.trim().parse().ok()
         }
@@ -122,7 +121,7 @@ mod on_port {
             self.port().is_some()
         }
 
-        /// All paths start with this.
+        /// Prefix of all paths.
         pub(in super::super) fn prefix(&self) -> &str {
             &self.prefix
         }

@@ -1,13 +1,13 @@
 //! Requests to the API server through `kubectl proxy`.
 //!
-//! Commands that send thousands of requests cannot start a kubectl for each, so one `kubectl proxy`
-//! serves them all. It reads the kubeconfig, runs credential plugins, and keeps the connection to
-//! the server. Batches with `kubectl patch -f -` would need no socket. But they report errors as
-//! text that does not name the object, write at an uneven rate, and cannot be interrupted between
-//! two objects.
+//! Commands that send thousands of requests can't start a kubectl for each, so one `kubectl proxy`
+//! serves them all. It reads the kubeconfig, runs credential plugins, and keeps the connection
+//! open. Batches with `kubectl patch -f -` would need no socket, but they report errors as text
+//! that doesn't name the object, write at an uneven rate, and can't be interrupted between two
+//! objects.
 //!
-//! The proxy acts with the user's credentials for anybody who can connect to it, so it listens on a
-//! socket that only the user can open (see [`Door`]).
+//! The proxy acts with the user's credentials on behalf of every client, so it listens on a socket
+//! that only the user can open (see [`Door`]).
 
 mod answer;
 mod door;
@@ -25,11 +25,10 @@ use door::Door;
 
 use super::Kubectl;
 
-/// Time limit for kubectl to start listening. It does not connect to the API server before the
-/// first request.
+/// Timeout for kubectl to start listening. It only connects to the API server on the first request.
 const START: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How many bytes of kubectl's messages we keep.
+/// Maximum size in bytes of the retained kubectl messages.
 const MESSAGES: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +48,7 @@ impl Body<'_> {
     }
 }
 
-/// A running `kubectl proxy`, which ends when this value is dropped.
+/// A running `kubectl proxy`, killed on drop.
 pub(crate) struct Proxy {
     child: Child,
     door: Door,
@@ -58,8 +57,8 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Starts `kubectl proxy`, and waits until it listens. Fails with kubectl's error, e.g. if the
-    /// context does not exist.
+    /// Starts `kubectl proxy` and waits until it listens. Fails with kubectl's error, e.g. for an
+    /// unknown context.
     pub(crate) fn start(kubectl: &Kubectl) -> Result<Proxy> {
         let workspace = Workspace::create()?;
         let mut door = Door::new(&workspace);
@@ -67,7 +66,7 @@ impl Proxy {
             command
                 .current_dir(kubectl.folder())
                 .args(kubectl.connection_arguments())
-                // Without it, kubectl drops the path of a server such as
+                // Otherwise kubectl drops the path of a server such as
                 // `https://host/k8s/clusters/a`.
                 .args(["proxy", "--append-server-path"])
                 .args(door.arguments())
@@ -96,7 +95,7 @@ impl Proxy {
         while !self.door.is_open() {
             let has_exited = self.child.try_wait()?.is_some();
             if has_exited || Instant::now() >= deadline {
-                // The thread that reads the messages may be behind.
+                // Let the thread that reads the messages catch up.
                 std::thread::sleep(POLL_INTERVAL);
                 bail!("`kubectl proxy` does not serve: {}", self.read_messages());
             }
@@ -105,11 +104,11 @@ impl Proxy {
         Ok(())
     }
 
-    /// Sends a request, and waits for the response. `path` starts with `/` and may have a query. If
-    /// kubectl cannot reach the API server, it still responds.
+    /// Sends a request and waits for the response. `path` starts with `/` and may have a query.
+    /// kubectl also responds if it can't reach the API server.
     pub(crate) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         let (media_type, text) = body.parts();
-        // With HTTP 1.0, the response is a head and a body that ends with the connection.
+        // An HTTP 1.0 response is a head and a body that ends when the connection closes.
         let mut head = format!(
             "{method} {}{path} HTTP/1.0\r\nHost: localhost\r\nAccept: {accept}\r\n",
             self.door.prefix()
@@ -138,14 +137,14 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // The process has no state that needs to be saved.
+        // The proxy has no state to save.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.workspace.forget(self.child.id());
     }
 }
 
-/// Reads an entire stream in a thread, and keeps its first bytes.
+/// Drains a stream in a thread, keeping the first bytes.
 fn collect(mut stream: impl Read + Send + 'static, into: Arc<Mutex<String>>) {
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];

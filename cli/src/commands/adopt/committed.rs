@@ -1,4 +1,4 @@
-//! Finds the CRDs that are committed in a repository, in any file.
+//! Finds the CRDs committed in a repository, in any file.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::tree::{Tree, find_repository, resolve_path};
 
 #[derive(Debug)]
 pub(super) struct CommittedCrd {
-    /// Path relative to the project directory. It may start with `../`.
+    /// Path relative to the project directory, possibly with a leading `../`.
     pub(super) path: String,
     entry: CrdEntry,
     pub(super) value: Option<Value>,
@@ -22,7 +22,7 @@ pub(super) struct CommittedCrd {
 }
 
 impl CommittedCrd {
-    /// Whether this is the CRD of a kind. We assume not if it could not be parsed.
+    /// Whether this is the CRD of a kind. False if it could not be parsed.
     pub(super) fn is_of(&self, group: &str, kind: &str) -> bool {
         let known = self.entry.kind.as_ref();
         known.is_some_and(|(its_group, its_kind)| its_group == group && its_kind == kind)
@@ -38,7 +38,7 @@ impl CommittedCrd {
         }
     }
 
-    /// Tells the user how to make the CRD writable, or how to do without it.
+    /// Tells the user how to make the CRD writable, or how to do without.
     pub(super) fn advise(&self, kind: &str) -> String {
         if !self.is_outside {
             return "move the CRD to a file of its own".to_owned();
@@ -53,7 +53,7 @@ impl CommittedCrd {
 /// Committed CRDs by name, e.g. `cups.example.com`.
 pub(super) type CommittedCrds = BTreeMap<String, Vec<CommittedCrd>>;
 
-/// Finds all CRDs in the project directory, and those that are only in the rest of its repository.
+/// Finds all CRDs in the project directory, and those found only in the rest of its repository.
 /// Files with the same CRD are sorted by [`Precedence`]. Unreadable files are skipped.
 pub(super) fn find_committed(tree: &Tree) -> Result<CommittedCrds> {
     let mut found = CommittedCrds::new();
@@ -80,13 +80,13 @@ fn add_outside(tree: &Tree, found: &mut CommittedCrds) {
     let inside = format!("{}/", inside.replace('\\', "/"));
     let around = Tree::new(repository);
     let mut paths = around.find_yaml().unwrap_or_default();
-    // `find_committed` has already read the project's own files.
+    // `find_committed` already read the project's own files.
     paths.retain(|path| !path.starts_with(&inside));
     add_files(&around, paths, Some(&inside), found);
 }
 
-/// Adds the CRDs in a tree's files. `inside` is the project's path within the tree, if it is not
-/// the root.
+/// Adds the CRDs in a tree's files. `inside` is the project's path within the tree, if it isn't the
+/// root.
 fn add_files(tree: &Tree, paths: Vec<String>, inside: Option<&str>, found: &mut CommittedCrds) {
     for path in paths {
         let Ok(Some(text)) = tree.read(&path) else {
@@ -111,7 +111,7 @@ fn add_files(tree: &Tree, paths: Vec<String>, inside: Option<&str>, found: &mut 
     }
 }
 
-/// How to get from a directory, given with a trailing `/`, to a file outside of it.
+/// Relative path from a directory, given with a trailing `/`, to a file outside of it.
 fn path_from(folder: &str, file: &str) -> String {
     let shared = folder
         .match_indices('/')
@@ -123,11 +123,11 @@ fn path_from(folder: &str, file: &str) -> String {
     format!("{}{}", "../".repeat(up), &file[shared..])
 }
 
-/// Precedence among files with the same CRD. We compare and write the first one.
+/// Precedence among files with the same CRD. The first one is compared and written.
 ///
-/// A copy in documentation precedes a chart template and a file with other objects, because users
-/// apply it unchanged, and it contains nothing but the CRD. Copies for tests come last, because
-/// they may deliberately come from another release.
+/// A copy in the documentation precedes a chart template and a file with other objects, because
+/// users apply it as is, and it contains nothing but the CRD. Copies for tests come last, because
+/// they may deliberately be from another release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
     Shipped,

@@ -1,4 +1,4 @@
-//! Finds the feature that a package needs to have kinds.
+//! Finds the feature without which a package has no kinds.
 
 use anyhow::Result;
 use toml_edit::{Document, Item};

@@ -1,13 +1,12 @@
-//! `rbuilder adopt`: reports which kinds of a repository can be generated and how their CRDs differ
-//! from the committed ones. It also adds the settings with which `rbuilder manifests` updates these
-//! in place.
+//! `rbuilder adopt`: reports which kinds of a repository can be generated, and how their CRDs
+//! differ from the committed ones. Also adds the settings with which `rbuilder manifests` updates
+//! the committed CRDs in place.
 //!
 //! With `--role`, it [drafts a role](role) from the calls in the source instead.
 //!
-//! It writes no manifests. It only adds to the settings in `Cargo.toml`, except that it updates the
-//! files of CRDs that have moved and removes the items of `skip` that it has added itself. If a CRD
-//! is committed, we never generate it in a second place, except in `config/crd/bases` of a project,
-//! from which it is deployed.
+//! It writes no manifests, only settings in `Cargo.toml`: it adds missing ones, updates the files
+//! of moved CRDs, and removes `skip` items that it added itself. A committed CRD is never generated
+//! in a second place, except in `config/crd/bases` of a project, from which it is deployed.
 
 mod committed;
 mod compare;
@@ -86,13 +85,12 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
     Ok(0)
 }
 
-/// Whether the project is deployed from `config/`, i.e. whether `init --in-package` adopted its
-/// package.
+/// Whether the project is deployed from `config/`, i.e. `init --in-package` adopted its package.
 fn check_project(tree: &Tree) -> Result<bool> {
     let Some(text) = tree.read(FILE)? else {
         return Ok(false);
     };
-    // PROJECT may be for a Go operator next to the package, or written by hand.
+    // PROJECT may belong to a Go operator next to the package, or be hand-written.
     match Project::parse(&text) {
         Ok(project) if !project.is_scaffolded() => Ok(false),
         Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
@@ -151,8 +149,7 @@ fn plan_adopt(tree: &Tree) -> Result<(Plan, Survey)> {
     Ok((plan, survey))
 }
 
-/// Offers markers for the permissions that hand-written roles grant but the markers in the source
-/// don't.
+/// Offers markers for permissions that hand-written roles grant but markers in the source don't.
 fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> Result<Vec<OfferedMarkers>> {
     let own = survey
         .kinds
@@ -165,14 +162,14 @@ fn find_roles(plan: &Plan, tree: &Tree, request: &Request, survey: &Survey) -> R
     request.options.products = vec![Product::Roles];
     let mut generated = None;
     manifests::generate_in_memory(plan, tree, &request, &mut |file| generated = Some(file))?;
-    // Without markers nothing is generated, so then a file at that path is hand-written too.
+    // Without markers nothing is generated, so a file at that path is hand-written too.
     let path = generated.as_ref().map_or(String::new(), |_| request.role_path());
     let written = find_written_roles(tree, &groups.collect(), &path)?;
     Ok(offer_markers(written, generated.as_ref()))
 }
 
 /// Treats CRDs in the future output directory as the project's own, as `manifests` will. Returns
-/// whether a currently skipped kind has such a CRD.
+/// whether a skipped kind has such a CRD.
 fn claim_crds(
     tree: &Tree,
     survey: &Survey,
@@ -211,8 +208,8 @@ fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>)
     Ok(found.diagnostics.iter().any(|found| found.is_error()))
 }
 
-/// Chooses the kinds to skip, by directory of their package. These are unreadable kinds, and kinds
-/// whose CRD shares a file with other objects.
+/// Chooses the kinds to skip, by package directory: unreadable kinds, and kinds whose CRD shares a
+/// file with other objects.
 fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
     let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();
     for kind in survey.kinds.iter().filter(|kind| !kind.summary.group.is_empty()) {
@@ -229,7 +226,7 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
         };
         let folder = &kind.summary.package;
         let path = manifest_of(folder);
-        // With an `only` list, there's no need for `skip`.
+        // An `only` list makes `skip` unnecessary.
         if tree.read(&path)?.is_none_or(|text| has_only(&text)) {
             continue;
         }

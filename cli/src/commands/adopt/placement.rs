@@ -1,5 +1,5 @@
-//! Derives settings for the locations of CRDs. Most of them follow from a directory and a file name
-//! pattern, and the rest are listed as individual files.
+//! Derives settings for the locations of CRDs: a directory and a file name pattern that cover most
+//! of them, and individual files for the rest.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub(super) struct Placed<'a> {
     pub(super) group: &'a str,
     pub(super) plural: &'a str,
     pub(super) path: Option<&'a str>,
-    /// Set if the file is not a template, so that further CRDs may go into the same directory.
+    /// Whether the file is not a template, i.e. further CRDs may go to the same directory.
     pub(super) is_plain: bool,
 }
 
@@ -42,8 +42,7 @@ const PATTERNS: [&str; 14] = [
     "{group}_{plural}_crd.yaml",
 ];
 
-/// Finds the settings that are missing, i.e. the files of CRDs that would otherwise be written
-/// elsewhere.
+/// Finds missing settings, i.e. files of CRDs that would otherwise be written elsewhere.
 pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placement {
     let files = crds.iter().filter_map(|crd| Some((crd, crd.path?)));
     let elsewhere = files.filter(|(crd, path)| place.path(crd.group, crd.plural).as_deref() != Some(*path));
@@ -55,7 +54,7 @@ pub(super) fn add_to_settings(crds: &[Placed<'_>], place: &CrdPlace) -> Placemen
     }
 }
 
-/// Finds the directory and pattern that match the most files. A pattern without `{plural}` names a
+/// Finds the directory and pattern that match most files. A pattern without `{plural}` names a
 /// single file with several CRDs.
 pub(super) fn find_placement(crds: &[Placed<'_>]) -> Placement {
     let files: Vec<(&Placed<'_>, &str)> = crds.iter().filter_map(|crd| Some((crd, crd.path?))).collect();

@@ -1,4 +1,4 @@
-//! Finds skipped kinds that have become readable.
+//! Finds skipped kinds that are readable by now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::tree::Tree;
 
 type Key = (String, String, String);
 
-/// The `skip` items whose kinds are readable now.
+/// The `skip` items whose kinds are readable by now.
 #[derive(Default)]
 pub(super) struct Reconsidered(BTreeMap<Key, ReadableByNow>);
 
@@ -26,7 +26,7 @@ impl Reconsidered {
     pub(super) fn mark(&self, kinds: &mut [SurveyedKind]) {
         for kind in kinds {
             let item = self.0.get(&key_of(&kind.summary)).copied();
-            // If the user has an item for it too, the kind stays skipped.
+            // The kind stays skipped if the user has an item for it as well.
             kind.readable_by_now = match (&kind.state, item) {
                 (KindState::Skipped(_), Some(ReadableByNow::Removed)) => None,
                 (_, item) => item,
@@ -35,9 +35,8 @@ impl Reconsidered {
     }
 }
 
-/// Finds skipped kinds that are readable now. If `adopt` added their items because the kind was
-/// unreadable, we plan to remove them. The same goes for items that it added because a committed
-/// CRD could not be replaced, if it can be now.
+/// Finds skipped kinds that are readable by now. Plans to remove items that `adopt` added because
+/// the kind was unreadable, or because a committed CRD couldn't be replaced and now can be.
 pub(super) fn reconsider_skips(
     plan: &mut Plan,
     tree: &Tree,
@@ -53,7 +52,7 @@ pub(super) fn reconsider_skips(
             items.insert(folder.clone(), list_skipped(&text));
         }
     }
-    // It takes time to read the kinds again, so do that only if `skip` has items.
+    // Reading the kinds again takes time, so only do it if `skip` has items.
     items.retain(|_, items| !items.is_empty());
     if items.is_empty() {
         return Ok(Reconsidered::default());

@@ -1,5 +1,5 @@
-//! `rbuilder adopt --role`: prints markers for the permissions that the calls in the source need,
-//! and compares them with the role that is written by hand.
+//! `rbuilder adopt --role`: prints markers for the permissions required by calls in the source, and
+//! compares them with hand-written roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,13 +19,14 @@ use crate::report::find_start;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The drafted role and its differences from the roles that are written by hand.
+/// The drafted role, and its differences from hand-written roles.
 struct Draft {
     role: DraftedRole,
     written: Vec<WrittenRole>,
-    /// Permissions that calls need and no hand-written role grants, as verbs by resource.
+    /// Permissions required by calls but not granted by any hand-written role, as verbs by
+    /// resource.
     not_granted: BTreeMap<String, Vec<String>>,
-    /// Permissions of the hand-written roles for which we found no call, as verbs by resource.
+    /// Permissions of hand-written roles without a corresponding call, as verbs by resource.
     without_call: BTreeMap<String, Vec<String>>,
 }
 
@@ -182,13 +183,12 @@ fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
     marker.verbs.iter().map(permission).collect()
 }
 
-/// The permissions of a role on resources, as if it granted them in all namespaces and on all
-/// names.
+/// A role's permissions on resources, as if granted for all namespaces and names.
 fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
     let rules = Rule::of_role(&json!({ "rules": role.rules() }));
     let permissions = rules.iter().filter(|rule| rule.urls.is_empty()).flat_map(|rule| {
         let mut rule = rule.clone();
-        // We don't know which objects a call concerns.
+        // The objects of a call are unknown.
         rule.names.clear();
         rule.permissions()
     });
@@ -199,7 +199,7 @@ fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
     let alone = BTreeSet::from([permission.clone()]);
     let (_, group, resource, _, verb) = permission;
     drafted.iter().any(|needed| {
-        // Whoever may list or watch objects can read each.
+        // The permission to list or watch objects covers reading each of them.
         let is_read = verb == "get"
             && needed.1 == *group
             && needed.2 == *resource
@@ -208,7 +208,7 @@ fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
     })
 }
 
-/// Groups permissions. Each resource, as `resource.group`, has its verbs.
+/// Groups verbs by `resource.group`.
 fn by_resource<'p>(permissions: impl Iterator<Item = &'p Permission>) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (_, group, resource, _, verb) in permissions {

@@ -16,11 +16,11 @@ use crate::tree::{Tree, TreeSources};
 
 pub(super) struct Survey {
     pub(super) kinds: Vec<SurveyedKind>,
-    /// Names and files of committed CRDs that do not belong to any of the kinds.
+    /// Names and files of committed CRDs that belong to none of the kinds.
     pub(super) others: Vec<(String, String)>,
-    /// Errors that do not concern a kind, with their locations.
+    /// Errors unrelated to a kind, with their locations.
     pub(super) errors: Vec<String>,
-    /// A feature to add to the settings, because there are no kinds without it.
+    /// Feature to add to the settings, because there are no kinds without it.
     pub(super) feature: Option<String>,
     /// Markers for the permissions of hand-written roles.
     pub(super) roles: Vec<OfferedMarkers>,
@@ -29,15 +29,15 @@ pub(super) struct Survey {
 }
 
 pub(super) struct KnownPlaces {
-    /// Where `manifests` writes CRDs that it does not deploy.
+    /// Where `manifests` writes CRDs that it doesn't deploy.
     pub(super) place: CrdPlace,
     /// Whether the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
 }
 
 impl KnownPlaces {
-    /// Moves the file that `manifests` writes before other files with the same CRD. If there are
-    /// others, the deployed file is dropped.
+    /// Moves the file that `manifests` writes to the front. The deployed file is dropped if there
+    /// are others.
     fn sort(&self, committed: &mut CommittedCrds) {
         for (name, files) in committed {
             let (plural, group) = name.split_once('.').unwrap_or((name, ""));
@@ -62,21 +62,22 @@ pub(super) fn is_deployed(path: &str) -> bool {
 pub(super) struct SurveyedKind {
     pub(super) summary: KindSummary,
     pub(super) state: KindState,
-    /// The files with its CRD. We write the first one.
+    /// The files with its CRD, of which the first one is written.
     pub(super) committed: Vec<CommittedCrd>,
-    /// The committed CRD's plural if it differs from the source. Then the CRD's name differs, too.
+    /// Plural of the committed CRD, if it differs from the source. The CRD's name then differs as
+    /// well.
     pub(super) other_plural: Option<String>,
-    /// Set if the kind probably belongs to another project, because CRDs of other groups are
-    /// committed, but none of this group.
+    /// Whether the kind probably belongs to another project: CRDs of other groups are committed,
+    /// but none of this group.
     pub(super) is_doubtful: bool,
-    /// What happens to its `skip` item, if the kind has become readable.
+    /// What happens to the `skip` item of a kind that is readable by now.
     pub(super) readable_by_now: Option<ReadableByNow>,
     /// Warnings, with locations, about code that modifies the CRD at run time.
     pub(super) patches: Vec<String>,
 }
 
 impl SurveyedKind {
-    /// Says why rbuilder does not write the CRD of a readable kind, if so.
+    /// Why rbuilder doesn't write the CRD of a readable kind, if so.
     pub(super) fn obstacle(&self, is_deployed: bool) -> Option<String> {
         let file = self.committed.first();
         if let (Some(file), Some(plural)) = (file, &self.other_plural) {
@@ -85,8 +86,8 @@ impl SurveyedKind {
                 file.path
             ));
         }
-        // If the project is deployed from `config/`, the CRD is always written there, whatever
-        // other files contain it.
+        // A project deployed from `config/` always has its CRDs there, whatever other files contain
+        // them.
         if let Some(file) = file.filter(|_| !is_deployed)
             && let Some(obstacle) = file.obstacle()
         {
@@ -107,20 +108,19 @@ impl SurveyedKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadableByNow {
-    /// `adopt` added the item and now removes it.
+    /// Added by `adopt`, which now removes it.
     Removed,
-    /// The user added the item, so it stays.
+    /// Added by the user, so it stays.
     Kept,
-    /// `adopt` added the item because the committed CRD cannot be replaced, which is still the
-    /// case.
+    /// Added by `adopt` because the committed CRD can't be replaced, which is still the case.
     Hindered,
 }
 
 pub(super) enum KindState {
-    /// Its CRD can be generated. Contains the differences from the committed CRD if that is
+    /// Its CRD can be generated. Contains the comparison with the committed CRD, if that is
     /// readable.
     Readable(Option<Comparison>),
-    /// It is not selected or belongs to another project, with the reason.
+    /// Not selected, or belongs to another project. Contains the reason.
     Skipped(String),
     Unreadable(Vec<Reason>),
 }
@@ -135,7 +135,7 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &Know
     let mut committed = find_committed(tree)?;
     places.sort(&mut committed);
     let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
-    // Compare and drop each CRD as soon as it is generated, to save memory.
+    // To save memory, compare and drop each CRD as soon as it is generated.
     let (sources, found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
         if let Some(comparison) = compare(&committed, &file.text) {
             comparisons.insert(file.path, comparison);
@@ -174,7 +174,7 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &Know
     })
 }
 
-/// Marks readable kinds as doubtful if CRDs are committed for other groups but not for theirs.
+/// Marks readable kinds as doubtful if CRDs of other groups are committed, but none of theirs.
 fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     let committed = kinds.iter().filter(|kind| !kind.committed.is_empty());
     let groups: BTreeSet<String> = committed.map(|kind| kind.summary.group.clone()).collect();
@@ -187,8 +187,8 @@ fn mark_doubtful(kinds: &mut [SurveyedKind]) {
     }
 }
 
-/// Takes a kind's CRDs out of `committed`. If the committed CRD has another plural and the source
-/// does not specify one, that plural is returned too.
+/// Takes a kind's CRDs out of `committed`. Also returns the committed plural if it differs and the
+/// source doesn't specify one.
 fn take_committed(
     committed: &mut CommittedCrds,
     summary: &KindSummary,

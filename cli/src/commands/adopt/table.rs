@@ -8,7 +8,7 @@ use super::survey::{KindState, ReadableByNow, Survey, SurveyedKind};
 use crate::commands::written_roles::OfferedMarkers;
 use crate::count::counted;
 
-/// How many differences and errors we print per kind. Further ones are only counted.
+/// Number of differences and errors to print per kind. The rest is only counted.
 const MOST_SHOWN: usize = 5;
 
 pub(super) fn render(survey: &Survey) -> String {
@@ -84,7 +84,7 @@ fn render_markers(offered: &OfferedMarkers) -> String {
     text
 }
 
-/// The last line of the table, e.g. `5 kinds, 3 readable, 2 skipped`.
+/// Last line of the table, e.g. `5 kinds, 3 readable, 2 skipped`.
 fn count_kinds(kinds: &[SurveyedKind]) -> String {
     let count = |is_counted: fn(&KindState) -> bool| {
         let counted = kinds.iter().filter(|kind| is_counted(&kind.state));
@@ -124,7 +124,7 @@ pub(super) fn verdict(kind: &SurveyedKind) -> &'static str {
 fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
     let mut lines = match &kind.state {
         KindState::Skipped(reason) if reason.contains("belongs to") && !kind.committed.is_empty() => {
-            // Providers for a project commonly define kinds in groups of that project.
+            // A provider commonly defines kinds in groups of the project it provides for.
             let own = format!(
                 "if it is your kind, list it in Cargo.toml with the others that you write: `only = [\"{}\", …]`",
                 kind.summary.kind
@@ -137,7 +137,7 @@ fn details(kind: &SurveyedKind, is_deployed: bool) -> Vec<String> {
             let shown = &reasons[..reasons.len().min(MOST_SHOWN)];
             for (at, reason) in shown.iter().enumerate() {
                 lines.push(reason.text.clone());
-                // If consecutive errors have the same help, print it only once.
+                // Print the help of consecutive errors only once if it is the same.
                 let is_repeated = shown.get(at + 1).is_some_and(|next| next.help == reason.help);
                 let help = reason.help.as_ref().filter(|_| !is_repeated);
                 lines.extend(help.map(|help| format!("  help: {help}")));

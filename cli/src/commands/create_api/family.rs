@@ -1,4 +1,4 @@
-//! A kind's recorded versions, and the choices of a request for another version.
+//! The recorded versions of a kind, and the choices for a further version.
 
 use anyhow::{Result, bail};
 
@@ -40,14 +40,14 @@ impl<'a> Family<'a> {
         self.own.filter(|own| own.api.is_some())
     }
 
-    /// Chooses what to scaffold. Without requested parts, these are the missing ones. Fails if
-    /// there is nothing to scaffold, if another version already has the controller, or if the
-    /// controller would have no types.
+    /// Chooses what to scaffold: the requested parts, or else the missing ones. Fails if there is
+    /// nothing to scaffold, if another version already has the controller, or if the controller
+    /// would have no types.
     pub(super) fn choose_parts(&self, tree: &Tree) -> Result<Parts> {
         let requested = self.requested;
         let is_named = requested.controller_name.is_some();
         let is_scaffolded = self.scaffolded().is_some();
-        // `--controller-name` alone adds another controller to types that exist.
+        // `--controller-name` alone adds another controller to existing types.
         let types = requested.resource.unwrap_or(!(is_named && is_scaffolded));
         let is_controlled = self.others.iter().any(|other| other.has_controller());
         let has_others = self.own.is_some_and(|own| {
@@ -77,7 +77,7 @@ impl<'a> Family<'a> {
         Ok(Parts { types, controller })
     }
 
-    /// Chooses the plural. All versions share it, so it's an error to request a different one.
+    /// Chooses the plural. Fails if the requested one differs from the other versions'.
     pub(super) fn choose_plural(&self) -> Result<String> {
         let kind = &self.requested.kind;
         let mut plurals = self.own_first().map(|other| &other.plural);
@@ -106,14 +106,14 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Whether the types are imported from a CRD. If they do not exist yet, this depends on the
-    /// version that they will be copied from.
+    /// Whether the types are imported from a CRD. For new types, this depends on the version that
+    /// they are copied from.
     pub(super) fn is_imported(&self) -> bool {
         let template = self.scaffolded().or_else(|| self.newest());
         template.is_some_and(Resource::is_imported)
     }
 
-    /// Chooses the image. Only a new kind can get one; otherwise we use what is recorded.
+    /// Chooses the image. Only a new kind can get one; otherwise the recorded image applies.
     pub(super) fn choose_image(&self) -> Result<Option<Image>> {
         let recorded = self.own.and_then(|own| own.image.clone());
         match self.requested.image.clone() {
@@ -127,14 +127,14 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Whether this is the first version, which is the storage version. It stays so if the version
+    /// Whether this is the first version, and thus the storage version. Still true if the version
     /// is requested again.
     pub(super) fn is_first(&self) -> bool {
         let first = self.all.iter().find(|other| other.api.is_some());
         first.is_none_or(|first| first.version == self.requested.version)
     }
 
-    /// Of the other versions with types, the one with the highest version priority in Kubernetes.
+    /// The other version with types that has the highest Kubernetes version priority.
     pub(super) fn newest(&self) -> Option<&'a Resource> {
         let others = self.others.iter().copied();
         others.max_by_key(|other| names::version_rank(&other.version))

@@ -1,4 +1,4 @@
-//! Further versions of a kind: the files that they share, and warnings about them.
+//! Further versions of a kind: shared files, and warnings about them.
 
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered};
@@ -9,14 +9,13 @@ use crate::project::{Project, Resource};
 use crate::render::{CopiedParts, types_path};
 use crate::tree::Tree;
 
-/// Whether all of a kind's versions share a scaffolded file, as they do with the roles and the
-/// script for Argo CD.
+/// Whether all versions of a kind share a scaffolded file, e.g. roles and the script for Argo CD.
 fn is_shared_by_versions(path: &str) -> bool {
     path.starts_with("config/rbac/") || path.starts_with("config/argocd/")
 }
 
-/// Marks existing files as kept, and returns the files to write. We keep what all versions share,
-/// and the files of a version that PROJECT already lists.
+/// Marks existing files as kept, and returns the files to write. Kept are files shared by all
+/// versions, and files of a version already listed in PROJECT.
 pub(super) fn keep_existing_files(
     plan: &mut Plan,
     tree: &Tree,

@@ -1,7 +1,7 @@
 //! `create api --from-crd`: scaffolds a kind from its CRD, with all versions.
 //!
-//! The importer's types and sample replace those of the templates. We record the kind as `imported`
-//! in PROJECT, so that `update` does not treat these files as scaffolded.
+//! The importer's types and sample replace those of the templates. The kind is recorded as
+//! `imported` in PROJECT, so that `update` doesn't treat these files as scaffolded.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -20,8 +20,8 @@ use crate::render::types_path;
 use crate::request::ApiRequest;
 use crate::tree::Tree;
 
-/// Reads the CRD that the flags name. Paths are relative to `dir`. Of several CRDs in the files,
-/// the flags must select one.
+/// Reads the CRD named by the flags. Paths are relative to `dir`. If the files contain several
+/// CRDs, the flags must select one.
 pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Value> {
     let file = requested.from_crd.clone().unwrap_or_default();
     let shown = file.display();
@@ -54,11 +54,12 @@ pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Valu
     }
 }
 
-/// Plans what `create api --from-crd` changes. For each version, that's what `create api` would
-/// change, with the types from the CRD and a sample that matches its schema.
+/// Plans the changes of `create api --from-crd`. For each version, these are the changes of `create
+/// api`, with types from the CRD and a sample that matches its schema.
 ///
 /// # Errors
-/// Fails if a flag contradicts the CRD, or like [`plan_create_api`](super::plan_create_api).
+/// Fails if a flag contradicts the CRD, and for the same reasons as
+/// [`plan_create_api`](super::plan_create_api).
 pub fn plan_create_api_from_crd(tree: &Tree, requested: &ApiRequest, document: &Value) -> Result<Outcome> {
     let kind = import_crd(document, tree, &[])?;
     plan_create_imported(tree, requested, &kind)
@@ -117,8 +118,8 @@ pub(crate) fn plan_create_imported(
     Ok(outcome)
 }
 
-/// Explains how the manager can convert a kind whose CRD refers to another operator's webhook. The
-/// storage version comes first in `versions` and becomes the hub.
+/// Explains how the manager can convert a kind whose CRD refers to another operator's webhook.
+/// `versions` starts with the storage version, which becomes the hub.
 fn advise_on_conversion(group: &str, kind: &str, versions: &[&ImportedVersion]) -> String {
     let names: Vec<&str> = versions.iter().map(|version| version.name.as_str()).collect();
     match names.as_slice() {
@@ -190,7 +191,7 @@ fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
 }
 
 impl Creation<'_> {
-    /// The group of a CRD without the domain, which is how PROJECT records it.
+    /// The group of a CRD without the domain, as recorded in PROJECT.
     fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
         let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);

@@ -57,8 +57,7 @@ pub(super) fn run(
     })
 }
 
-/// Rejects a group that ends with the project's domain, because the domain would be appended a
-/// second time.
+/// Rejects a group that ends with the project's domain, which would be appended a second time.
 fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let Some(project) = scaffold::read_project(tree)? else {
         return Ok(());
@@ -69,7 +68,7 @@ fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
         Some(rest) => rest.strip_suffix('.').unwrap_or(group),
         None => group,
     };
-    // kubebuilder has no such check, so PROJECT may already have such a group.
+    // kubebuilder doesn't check this, so PROJECT may already contain such a group.
     let is_recorded = project.known.resources.iter().any(|known| known.group == *group);
     if short == group || is_recorded || requested.resource == Some(false) {
         return Ok(());
@@ -81,8 +80,8 @@ fn check_doubled_domain(tree: &Tree, requested: &ApiRequest) -> Result<()> {
 }
 
 /// Checks that the user means one of the project's kinds rather than one from Kubernetes or another
-/// project, unless a flag says so. The meaning is unclear if the group belongs to a known project,
-/// or if the flags ask for a controller and the kind resembles a built-in one.
+/// project, unless a flag says so. Ambiguous if the group belongs to a known project, or if a
+/// controller is requested and the kind resembles a built-in one.
 fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let ApiRequest {
         group, version, kind, ..
@@ -95,7 +94,7 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
         || requested.api_domain.is_some()
         || requested.external.path.is_some()
         || requested.image.is_some();
-    // A group that contains some of the project's kinds already belongs to the project.
+    // A group that contains some of the project's kinds is the project's own.
     if is_said || own.any(|known| known.group == *group) {
         return Ok(());
     }
@@ -104,7 +103,7 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
     let domain = project.domain_of(group, kind, requested.api_domain.as_deref());
     let own_group = names::check_group(group, &domain).map(|()| format!("{group}.{domain}"));
     match (other, find_group_owner(group), own_group) {
-        // The flags ask for a controller of exactly this kind.
+        // The flags request a controller of exactly this kind.
         (Some(other), ..) if asks_for_controller || other.external => Ok(()),
         (Some(_), _, Ok(own_group)) if group.contains('.') => bail!(
             "the API group would be `{own_group}`: the domain of the project is added to `--group`\n  = help: for a controller of the \
@@ -144,7 +143,7 @@ fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
     }
 }
 
-/// Plans what `create api` changes.
+/// Plans the changes of `create api`.
 ///
 /// # Errors
 /// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.
@@ -277,7 +276,7 @@ fn next_steps(added: &[Added], test_command: &str) -> String {
 }
 
 /// Checks the flags for a controller that runs an image. It must be scaffolded together with its
-/// types, even if the user deletes parts of it later.
+/// types, even if parts of it are deleted later.
 fn check_image_flags(requested: &ApiRequest) -> Result<()> {
     let is_whole = requested.resource != Some(false) && requested.controller != Some(false);
     if requested.image.is_some() && (requested.controller_name.is_some() || requested.external.path.is_some())
@@ -294,7 +293,7 @@ fn check_image_flags(requested: &ApiRequest) -> Result<()> {
     Ok(())
 }
 
-/// Checks what we can check about flags without knowing the project.
+/// Checks flags as far as possible without the project.
 fn check_flags(requested: &ApiRequest) -> Result<()> {
     let plural = requested.plural.as_deref().map_or(Ok(()), names::check_plural);
     let controller = requested.controller_name.as_deref();

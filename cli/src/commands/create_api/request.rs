@@ -18,9 +18,9 @@ pub(super) struct Request {
     pub(super) resource: Resource,
     pub(super) types: bool,
     pub(super) controller: Option<String>,
-    /// Set if another version of the kind came first. The file names then contain the version.
+    /// Set if another version of the kind came first. File names then include the version.
     pub(super) further: bool,
-    /// Set if a new version becomes the storage version because there is no other version.
+    /// Set if a new version becomes the storage version because it is the only one.
     pub(super) stored: bool,
     pub(super) known: bool,
     /// The version from which a further version is copied.
@@ -29,7 +29,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the request for one version. `is_imported` says whether its types come from a CRD.
+    /// Reads the request for one version. `is_imported` is set if its types come from a CRD.
     pub(super) fn new(
         project: &Project,
         tree: &Tree,
@@ -114,7 +114,7 @@ impl Request {
         };
         resource.image = family.choose_image()?;
         let stored = family.is_first();
-        // Ask the files, because the first version may have been deleted.
+        // Go by the files, because the first version may have been deleted.
         let places = family.scaffolded().map(|own| ApiPlaces::of(project, own));
         let further = !stored || places.is_some_and(|places| places.further);
         let before = family.newest().filter(|_| further && types);
@@ -130,8 +130,8 @@ impl Request {
         })
     }
 
-    /// Reads the parts that a further version copies from the preceding one. A first version copies
-    /// nothing.
+    /// Reads the parts that a further version copies from the preceding one. Empty for a first
+    /// version.
     pub(super) fn read_previous(
         &mut self,
         project: &Project,
@@ -229,15 +229,15 @@ fn add_controller(requested: &ApiRequest, resource: &mut Resource, family: &Fami
         resource.controllers.clone_from(&own.controllers);
     }
     resource.add_controller(requested.controller_name.as_deref());
-    // PROJECT has either `controller: true` or a list of names.
+    // PROJECT contains either `controller: true` or a list of names.
     if !resource.controllers.is_empty() {
         resource.controller = false;
     }
     Ok(name)
 }
 
-/// The entry for a foreign kind, if the flags refer to one. They may do so explicitly, or by asking
-/// for the controller of a kind that only Kubernetes has.
+/// The entry for a foreign kind, if the flags refer to one: either explicitly, or by requesting the
+/// controller of a kind that only Kubernetes has.
 fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Result<Option<Resource>> {
     let mut resources = project.known.resources.iter().filter(|own| own.api.is_some());
     let is_external = requested.external.path.is_some();
@@ -262,7 +262,7 @@ fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Resul
         return Ok(Some(found));
     }
     let is_recorded = project.known.resources.iter().any(|known| known.same(&found));
-    // A project may define a kind of the same name as one of Kubernetes.
+    // A project may define a kind of the same name as a built-in one.
     if asks_for_types && !is_recorded {
         return Ok(None);
     }
@@ -278,8 +278,8 @@ fn find_foreign(project: &Project, tree: &Tree, requested: &ApiRequest) -> Resul
     Ok(Some(found))
 }
 
-/// Chooses the name of the controller to scaffold. It's up to the user if the kind's other
-/// controllers have names, or if another version has the controller.
+/// Chooses the name of the controller to scaffold. Must be specified if the kind's other
+/// controllers are named, or if another version has the controller.
 fn choose_controller(requested: &ApiRequest, resource: &Resource, family: &[&Resource]) -> Result<String> {
     let own = family.iter().find(|other| other.version == resource.version);
     let names = own.map(|own| own.controller_names()).unwrap_or_default();

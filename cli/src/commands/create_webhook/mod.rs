@@ -28,7 +28,7 @@ pub(super) fn run(dir: &Path, mode: Mode, requested: &WebhookRequest, shell: &mu
     })
 }
 
-/// Plans what `create webhook` changes.
+/// Plans the changes of `create webhook`.
 ///
 /// # Errors
 /// Fails if the kind or a version does not exist, if files conflict, or if a file cannot be edited.
@@ -88,7 +88,7 @@ pub fn plan_create_webhook(tree: &Tree, requested: &WebhookRequest) -> Result<Ou
     } else {
         StorageChange::default()
     };
-    // The next steps only mention what this run has added.
+    // The next steps only mention what this run added.
     let asked = request.context(&project, &request.asked, &api);
     let next = next_steps(&api, &asked, &handlers, project.test_command());
     project.add_resource(request.resource);
@@ -118,8 +118,8 @@ fn next_steps(api: &ApiContext, asked: &WebhookContext, handlers: &str, test_com
     )
 }
 
-/// Whether to keep a file that the user has changed. We do so for a test of the webhooks, and for a
-/// conversion with an implementation.
+/// Whether to keep a file edited by the user: a test of the webhooks, or a conversion with an
+/// implementation.
 fn is_complete(path: &str, webhook: &WebhookContext, text: Option<&str>) -> bool {
     if path == format!("tests/{}.rs", webhook.test_module) {
         return true;
@@ -152,7 +152,7 @@ fn add_handlers(
     edit_file(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
 }
 
-/// Checks what we can check about flags without knowing the project.
+/// Checks flags as far as possible without the project.
 fn check_flags(requested: &WebhookRequest) -> Result<()> {
     let spokes = requested
         .spoke
@@ -188,7 +188,7 @@ fn check_flags(requested: &WebhookRequest) -> Result<()> {
 
 struct Request {
     resource: Resource,
-    /// All of the kind's webhooks, both existing and requested.
+    /// All webhooks of the kind, both existing and requested.
     webhooks: Webhooks,
     asked: Webhooks,
 }

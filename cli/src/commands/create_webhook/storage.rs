@@ -1,14 +1,13 @@
 //! The storage version of a kind with a conversion. It should be the hub: every version converts to
 //! and from the hub, so with any other storage version each request would convert twice.
 //!
-//! We only change the storage version while no cluster can have objects of the kind. Otherwise, the
-//! API server would call the conversion for every request in the old version, and these requests
-//! would fail until the operator with the conversion is deployed. In that case the version stays,
-//! and we explain how to change it once every replica converts.
+//! We only change the storage version while no cluster can contain objects of the kind. Otherwise,
+//! the API server would call the conversion for every request in the old version, and these
+//! requests would fail until the operator with the conversion is deployed. In that case the storage
+//! version stays, and we explain how to change it once every replica converts.
 //!
-//! A repository shows this as follows. If git tracks the CRD with a different storage version,
-//! clusters may have objects. An untracked CRD has only been used by its author and has not been
-//! released.
+//! Clusters may contain objects if git tracks the CRD with a different storage version. An
+//! untracked CRD has only been used by its author and was not released.
 
 use anyhow::Result;
 use rbuilder_templates::ApiContext;
@@ -24,9 +23,9 @@ use crate::tree::Tree;
 #[derive(Debug, Default)]
 pub(in crate::commands) struct StorageChange {
     changed: Vec<String>,
-    /// Files with types that could not be changed, with the reason.
+    /// Files whose types could not be changed, with the reason.
     problems: Vec<(String, String)>,
-    /// The change that we leave to the user because clusters may have objects.
+    /// The change left to the user because clusters may contain objects.
     left: Option<LeftChange>,
 }
 
@@ -42,8 +41,8 @@ struct LeftChange {
 }
 
 impl StorageChange {
-    /// Makes a version the storage version, unless clusters may have objects in a different one.
-    /// Types with an unsupported form stay as they are.
+    /// Makes a version the storage version, unless clusters may contain objects in a different one.
+    /// Types of an unsupported form are left alone.
     pub(in crate::commands) fn to(
         plan: &mut Plan,
         tree: &Tree,
@@ -66,7 +65,7 @@ impl StorageChange {
         Ok(StorageChange { left, ..found })
     }
 
-    /// Makes a version the storage version. Types with an unsupported form stay as they are.
+    /// Makes a version the storage version. Types of an unsupported form are left alone.
     fn add_to_plan(
         plan: &mut Plan,
         tree: &Tree,
@@ -74,7 +73,7 @@ impl StorageChange {
         stored: &Resource,
     ) -> Result<StorageChange> {
         let (mut found, texts) = StorageChange::find(plan, tree, project, stored)?;
-        // With only some of the changes there would be no storage version, or two.
+        // A partial change would leave two storage versions, or none.
         if found.problems.is_empty() {
             for StoredText { path, text, .. } in texts {
                 plan.replace(tree, &path, &text)?;
@@ -84,7 +83,7 @@ impl StorageChange {
         Ok(found)
     }
 
-    /// Finds the types to change with their new text, and the types that cannot be changed.
+    /// Finds the types to change with their new text, and the types that can't be changed.
     fn find(
         plan: &Plan,
         tree: &Tree,
@@ -168,7 +167,7 @@ impl LeftChange {
         )
     }
 
-    /// Warns that the version remains the storage version, and shows how to change it.
+    /// Warns that the storage version stays, and shows how to change it.
     fn warn(&self, hub: &ApiContext, outcome: &mut Outcome) {
         let (kind, version) = (&hub.kind, &hub.version);
         let lines: Vec<String> = self
@@ -197,9 +196,8 @@ struct StoredText {
     becomes_stored: bool,
 }
 
-/// Finds a version other than `wanted` in which clusters may have objects, and says why. This is
-/// the CRD's storage version if git tracks the CRD. If we cannot tell whether it does, we assume
-/// so.
+/// Finds a version other than `wanted` in which clusters may contain objects, with the reason: the
+/// CRD's storage version if git tracks the CRD, or may track it.
 fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Option<(String, String)>> {
     let crd = ApiPlaces::of(project, wanted).context().crd_file;
     let Some(text) = tree.read(&crd)? else {
@@ -208,7 +206,7 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
     let Some(stored) = find_stored(&text).filter(|stored| *stored != wanted.version) else {
         return Ok(None);
     };
-    // This tree is on disk, because a rebuilt scaffold has no manifests.
+    // This tree is on disk; a rebuilt scaffold has no manifests.
     Ok(match check_path_untracked(tree.root(), &crd) {
         Ok(()) => None,
         Err(reason) => Some((

@@ -1,9 +1,9 @@
-//! `rbuilder delete`: removes what `create` has added.
+//! `rbuilder delete`: removes what `create` added.
 //!
-//! We delete scaffolded files that are unchanged, and remove the lines that register them. If the
-//! user has changed a file, it belongs to the user, and nothing is written unless `--force` is set.
-//! If the user rewrote the lines, the command also fails and shows the lines to remove by hand.
-//! Finally, manifests are generated from the remaining source.
+//! Unchanged scaffolded files are deleted, and the lines that register them are removed. A file
+//! edited by the user belongs to the user, and nothing is written unless `--force` is set. If the
+//! user rewrote the lines, the command fails and shows the lines to remove by hand. Finally,
+//! manifests are generated from the remaining source.
 
 mod webhooks;
 
@@ -59,10 +59,10 @@ pub(super) fn run_webhook(
     })
 }
 
-/// Plans what `delete api` changes.
+/// Plans the changes of `delete api`.
 ///
 /// # Errors
-/// Fails if PROJECT does not list the API, if it is still needed, or if files were changed.
+/// Fails if PROJECT does not list the API, if it is still needed, or if files were edited.
 pub fn plan_delete_api(tree: &Tree, requested: &DeleteRequest) -> Result<Outcome> {
     let mut removal = Removal::new(tree, requested)?;
     let resource = removal.resource.clone();
@@ -81,10 +81,10 @@ pub fn plan_delete_api(tree: &Tree, requested: &DeleteRequest) -> Result<Outcome
     removal.finish()
 }
 
-/// Plans what `delete controller` changes.
+/// Plans the changes of `delete controller`.
 ///
 /// # Errors
-/// Fails if PROJECT does not list the controller, or if files were changed.
+/// Fails if PROJECT does not list the controller, or if files were edited.
 pub fn plan_delete_controller(tree: &Tree, requested: &DeleteControllerRequest) -> Result<Outcome> {
     let mut removal = Removal::new(tree, &requested.kind)?;
     let mut resource = removal.resource.clone();
@@ -109,7 +109,7 @@ pub fn plan_delete_controller(tree: &Tree, requested: &DeleteControllerRequest) 
     let gone = Parts::of_api(&places.with_controller(&name))?;
     resource.controllers.retain(|known| known.name != name);
     resource.controller &= name != default;
-    // PROJECT has a shorter form for a kind whose only controller has the default name.
+    // PROJECT has a shorter form for a single controller with the default name.
     if resource.controllers.len() == 1 && resource.controllers[0].name == default {
         resource.controllers.clear();
         resource.controller = true;
@@ -128,12 +128,12 @@ struct Removal<'a> {
     project: Project,
     resource: Resource,
     force: bool,
-    /// Files to delete or rewrite that the user has changed.
+    /// Files to delete or rewrite that the user edited.
     changed: Vec<String>,
-    /// Files to delete or rewrite that are not recorded and differ from the templates. The user may
-    /// have changed them.
+    /// Files to delete or rewrite that are neither recorded nor equal to the templates, so the user
+    /// may have edited them.
     unrecorded: Vec<String>,
-    /// The project before the command, and its scaffold, which we compute on demand.
+    /// The project before the command. Its scaffold is computed on demand.
     before: Project,
     scaffold: OnceCell<Option<Written>>,
     /// The scaffolded list in config/webhook, if no webhooks remain.
@@ -213,7 +213,7 @@ impl<'a> Removal<'a> {
         Ok(definition.map(|definition| definition.is_stored()))
     }
 
-    /// Finds another version of the kind to which the user has moved a controller.
+    /// Finds another version of the kind to which the user moved a controller.
     fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
         let own = ApiPlaces::of(&self.project, &self.resource)
             .with_controller(controller)
@@ -222,7 +222,7 @@ impl<'a> Removal<'a> {
         let Some(text) = self.plan.read(self.tree, &path)? else {
             return Ok(None);
         };
-        // The source of a controller refers to the version that it is for.
+        // The source of a controller refers to the controller's version.
         if rust::uses_module(&text, &own.api_path) {
             return Ok(None);
         }
@@ -236,8 +236,8 @@ impl<'a> Removal<'a> {
         Ok(heir.cloned())
     }
 
-    /// Records a controller under the version to which it was moved, and adds it to the test of
-    /// that version.
+    /// Records a controller for the version to which it was moved, and adds it to that version's
+    /// test.
     fn hand_over_controller(&mut self, name: &str, mut heir: Resource) -> Result<()> {
         let is_default = name == heir.default_controller() && heir.controllers.is_empty();
         heir.add_controller(Some(name).filter(|_| !is_default));
@@ -278,7 +278,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Removes the files and lines of `gone` that no part in PROJECT needs any longer.
+    /// Removes files and lines of `gone` that no remaining part in PROJECT needs.
     fn remove(&mut self, gone: &Parts) -> Result<()> {
         let kept = Parts::of_project(&self.project)?;
         let initial = render::init_files(&self.project)?;
@@ -295,16 +295,16 @@ impl<'a> Removal<'a> {
         }
         for file in gone.files.iter().filter(|file| kept.find(&file.path).is_none()) {
             match file.on_exists {
-                // `finish` deletes the list once no webhooks are left in it.
+                // `finish` deletes the list once it contains no webhooks.
                 OnExists::Shared if file.path == WEBHOOK_LIST => self.webhook_list = Some(file.text.clone()),
-                // `remove_inner_module` takes care of these.
+                // See `remove_inner_module`.
                 OnExists::Shared if file.path.ends_with(".rs") => {}
                 OnExists::Shared => self.delete_shared(&file.path, &file.text)?,
                 _ => self.delete(&file.path)?,
             }
         }
         for line in modules {
-            // Only when its lines are gone can we tell whether a module is empty.
+            // Remove its lines first: only then can we tell whether a module is empty.
             if self.remove_inner_module(line, gone)? {
                 self.cut(&line.path, |text| line.remove_from(text))?;
             }
@@ -312,8 +312,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Removes a declared module's file if it has become empty. Returns whether the file no longer
-    /// exists.
+    /// Removes the file of a declared module that is now empty. Returns whether the file is gone.
     fn remove_inner_module(&mut self, line: &Line, gone: &Parts) -> Result<bool> {
         let path = line.inner_module().unwrap_or_default();
         let Some(text) = self.plan.read(self.tree, &path)? else {
@@ -340,7 +339,7 @@ impl<'a> Removal<'a> {
             ..scaffold::manifests_request()
         };
         let found = manifests::add_to_plan(&mut self.plan, self.tree, &request)?;
-        // Generating the manifests has removed the webhooks from the list.
+        // Generating the manifests removed the webhooks from the list.
         if let Some(text) = self.webhook_list.take() {
             self.delete_shared(WEBHOOK_LIST, &text)?;
         }
@@ -355,7 +354,7 @@ impl<'a> Removal<'a> {
         Ok(outcome.with_next(&next))
     }
 
-    /// Fails if the user has changed a file to delete, and lists all such files.
+    /// Fails with a list of all files to delete that the user edited.
     fn check_unchanged(&self) -> Result<()> {
         let mut message = String::new();
         let mut remedies = Vec::new();
@@ -403,7 +402,7 @@ impl<'a> Removal<'a> {
         self.project.recorded(path, text) || self.is_as_rendered(path, text)
     }
 
-    /// Whether we may delete or rewrite a scaffolded file. If not, we remember it for the error.
+    /// Whether we may delete or rewrite a scaffolded file. If not, remembers it for the error.
     fn is_untouched(&mut self, path: &str, text: &str) -> bool {
         let is_untouched = self.force || self.is_scaffolded(path, text);
         if !is_untouched && self.before.scaffolded_files().has(path) {
@@ -414,7 +413,7 @@ impl<'a> Removal<'a> {
         is_untouched
     }
 
-    /// Whether a file matches the templates, regardless of the record.
+    /// Whether a file matches the templates, whatever the record says.
     fn is_as_rendered(&self, path: &str, text: &str) -> bool {
         let scaffold = self
             .scaffold
@@ -433,8 +432,7 @@ impl<'a> Removal<'a> {
         Ok(())
     }
 
-    /// Deletes a file to which several commands add, if it has the text that the first of them
-    /// wrote.
+    /// Deletes a file to which several commands add, if it has the initial text.
     fn delete_shared(&mut self, path: &str, expected: &str) -> Result<()> {
         match self.plan.read(self.tree, path)? {
             Some(text) if is_same_text(&text, expected) || self.force => self.plan.delete(self.tree, path),

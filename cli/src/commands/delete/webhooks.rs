@@ -14,11 +14,11 @@ use crate::render::{ApiPlaces, Parts, webhook_context};
 use crate::request::DeleteWebhookRequest;
 use crate::tree::Tree;
 
-/// Plans what `delete webhook` changes.
+/// Plans the changes of `delete webhook`.
 ///
 /// # Errors
-/// Fails if PROJECT does not list such a webhook or spoke, if files were changed, or if the spoke
-/// to delete is the storage version while other spokes remain.
+/// Fails if PROJECT does not list such a webhook or spoke, if files were edited, or if the spoke to
+/// delete is the storage version while other spokes remain.
 pub fn plan_delete_webhook(tree: &Tree, requested: &DeleteWebhookRequest) -> Result<Outcome> {
     let mut removal = Removal::new(tree, &requested.kind)?;
     let mut resource = removal.resource.clone();
@@ -56,7 +56,7 @@ fn check_recorded(before: &Webhooks, requested: &DeleteWebhookRequest, kind: &st
     Ok(())
 }
 
-/// What's left of the webhooks. A conversion without spokes is no longer one.
+/// The remaining webhooks. A conversion without spokes is dropped.
 fn remaining(before: &Webhooks, requested: &DeleteWebhookRequest) -> Webhooks {
     let all = !(requested.defaulting || requested.validation || requested.conversion);
     let has_spokes_left =
@@ -124,8 +124,8 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes spokes from a file that keeps other content, i.e. the kind's handlers, or the tests
-    /// of its webhooks. The user's other changes stay.
+    /// Removes spokes from a file that keeps other content, i.e. the kind's handlers or its webhook
+    /// tests. Other edits by the user are kept.
     fn cut_spokes(&mut self, file: &Rendered, spokes: &DeletedSpokes<'_>) -> Result<()> {
         for (path, test) in &spokes.types {
             if file.path == spokes.handlers {
@@ -137,7 +137,7 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes a scaffolded test from a file, unless the user has changed it.
+    /// Removes a scaffolded test from a file, unless the user edited it.
     fn cut_test(&mut self, file: &Rendered, test: &str) -> Result<()> {
         let text = self.plan.read(self.tree, &file.path)?.unwrap_or_default();
         let own = rust::function_tokens(&text, test);
@@ -149,8 +149,8 @@ impl Removal<'_> {
     }
 
     fn restore_storage(&mut self, api: &ApiContext) -> Result<()> {
-        // `create webhook` makes the hub the storage version. If it is a different one, somebody
-        // has changed it since, so leave it alone.
+        // `create webhook` makes the hub the storage version. If it no longer is, that was a manual
+        // change; leave it alone.
         if self.is_stored(api)? == Some(false) {
             return Ok(());
         }
@@ -165,11 +165,11 @@ impl Removal<'_> {
     }
 }
 
-/// A conversion's deleted spokes, and the places that refer to them.
+/// The deleted spokes of a conversion, and the places that refer to them.
 struct DeletedSpokes<'c> {
     handlers: String,
     module: Vec<&'c str>,
-    /// The type of each spoke, and its test's name.
+    /// Type of each spoke, and name of its test.
     types: Vec<(String, String)>,
 }
 
@@ -190,7 +190,7 @@ impl<'c> DeletedSpokes<'c> {
     }
 }
 
-/// What the template calls the test for the conversion to a version.
+/// Name of the template's test for the conversion to a version.
 fn round_trip_test(version: &str) -> String {
     format!("the_round_trip_through_{version}_is_lossless")
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::rendered::ServiceAccount;
 
-/// A kubeconfig with the same access, but with the permissions of a service account only.
+/// A kubeconfig for the same cluster, restricted to the permissions of a service account.
 pub(super) fn impersonate(kubeconfig: &str, account: &ServiceAccount) -> Result<String> {
     let ServiceAccount { namespace, name } = account;
     let documents = parse_values(kubeconfig).ok().unwrap_or_default();
@@ -22,7 +22,7 @@ pub(super) fn impersonate(kubeconfig: &str, account: &ServiceAccount) -> Result<
             "system:authenticated",
         ]);
     }
-    // JSON is YAML.
+    // JSON is valid YAML.
     Ok(config.to_string())
 }
 

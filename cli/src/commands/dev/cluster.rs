@@ -1,5 +1,5 @@
-//! The cluster that the operator runs against. This process starts a control plane for it, or
-//! connects to an existing cluster.
+//! The cluster that the operator runs against: a control plane started by this process, or an
+//! existing cluster.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::commands::envtest::find_installed;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
 
-/// Interval at which we check signals, servers and the operator.
+/// Interval at which signals, servers and the operator are checked.
 pub(super) const TICK: Duration = Duration::from_millis(200);
 
 pub(super) struct Cluster {
@@ -30,8 +30,8 @@ pub(super) fn choice(flags: &DevFlags) -> ClusterChoice {
     }
 }
 
-/// Checks that the cluster can call the operator's webhooks. Another cluster can do so only if the
-/// user says at which address it can reach this machine.
+/// Checks that the cluster can call the operator's webhooks. For an existing cluster, the user must
+/// specify an address at which it reaches this machine.
 pub(super) fn check_reachable(flags: &DevFlags, rendered: &Rendered) -> Result<()> {
     if flags.context.is_some() && flags.webhook_host.is_none() && rendered.has_webhooks() {
         bail!(
@@ -54,7 +54,7 @@ impl Cluster {
     ) -> Result<Cluster> {
         let (kubeconfig, plane) = match &flags.context {
             Some(context) => {
-                // This is a copy, so that later changes to the user's kubeconfig have no effect.
+                // A copy, so that later changes to the user's kubeconfig have no effect.
                 let kubeconfig = workspace.write("kubeconfig", &kubectl.read_kubeconfig()?)?;
                 shell.note(&format!("using the cluster of context {context}\n"));
                 (kubeconfig, None)

@@ -2,7 +2,7 @@
 //!
 //! A control plane started by this process disappears with all its objects. In an existing cluster,
 //! webhook configurations and conversions of CRDs only call this machine while the command runs, so
-//! we restore them afterwards. CRDs stay, because deleting a CRD deletes its objects.
+//! they are restored afterwards. CRDs stay, because deleting a CRD deletes its objects.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,7 @@ use super::rendered::{LABEL, Rendered};
 use crate::cluster::{Kubectl, apply, to_list};
 use crate::shell::Shell;
 
-/// Options of `kubectl apply`. With a field manager of our own, the objects keep the fields set by
-/// other managers.
+/// Options of `kubectl apply`. A separate field manager keeps the fields set by other managers.
 const OPTIONS: [&str; 2] = ["--field-manager=rbuilder-dev", "--output=name"];
 
 type Key = (String, String);
@@ -23,7 +22,7 @@ type Key = (String, String);
 pub(super) struct Installed {
     kubectl: Kubectl,
     is_disposable: bool,
-    /// The original webhook configurations. `None` if a configuration did not exist.
+    /// The original webhook configurations, or `None` if a configuration did not exist.
     configurations: BTreeMap<Key, Option<Value>>,
     conversions: BTreeMap<String, Value>,
 }
@@ -73,7 +72,7 @@ impl Installed {
         apply(&self.kubectl, &rendered.configurations, &OPTIONS, shell)
     }
 
-    /// Restores everything, even if it fails for one of the objects.
+    /// Restores everything, continuing after errors.
     pub(super) fn restore(&mut self, shell: &mut Shell) -> Result<()> {
         if self.is_disposable {
             return Ok(());
@@ -100,8 +99,8 @@ impl Installed {
         let mut before = None;
         if !self.is_disposable {
             before = self.get(&key.0, &key.1)?;
-            // If we applied ours over it, it would have both the Service of the deployed manager
-            // and our URL, which the API server rejects.
+            // Applying ours on top would give a configuration with both the deployed manager's
+            // Service and our URL, which the API server rejects.
             if before.is_some() {
                 self.kubectl
                     .read(&["delete", &key.0, &key.1, "--ignore-not-found"], "")?;
@@ -125,8 +124,8 @@ impl Installed {
         self.conversions
             .insert(name.to_owned(), before.unwrap_or_else(none));
         match exists {
-            // A conversion with both a Service and a URL would be rejected, too, so we can't merge
-            // them.
+            // Replace rather than merge: a conversion with both a Service and a URL would be
+            // rejected as well.
             true => self.set_conversion(name, &crd["spec"]["conversion"]),
             false => Ok(()),
         }
@@ -173,13 +172,13 @@ impl Installed {
     }
 }
 
-/// Whether an earlier run left a configuration behind. It calls a process that no longer runs, so
-/// it's not worth restoring.
+/// Whether a configuration was left behind by an earlier run. It calls a process that is gone, so
+/// don't restore it.
 fn is_left_over(configuration: &Value) -> bool {
     configuration["metadata"]["labels"][LABEL.0] == LABEL.1
 }
 
-/// Removes the fields that the API server sets. With them, it would reject the saved object.
+/// Removes fields set by the API server, which would otherwise reject the saved object.
 fn strip_server_fields(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in [

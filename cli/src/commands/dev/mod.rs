@@ -2,11 +2,11 @@
 //!
 //! A cycle generates the manifests, builds the operator, applies the CRDs, restarts the operator
 //! and applies the webhook configurations, in this order. If a step before the restart fails, the
-//! running operator stays untouched. Each change of the source starts a new cycle.
+//! running operator is left alone. Each change of the source starts a new cycle.
 //!
-//! On a control plane of this process, the operator has the permissions of its service account, as
-//! in a cluster, so that you notice a missing marker during development. In another cluster, the
-//! operator has the permissions of the user, who may not be allowed to bind roles or to
+//! On a control plane started by this process, the operator has the permissions of its service
+//! account, as in a cluster, so that a missing marker shows up during development. In an existing
+//! cluster, it has the permissions of the user, who may not be allowed to bind roles or to
 //! impersonate.
 
 mod account;
@@ -33,14 +33,14 @@ use crate::cluster::Interrupt;
 use crate::flags::DevFlags;
 use crate::shell::Shell;
 
-/// How long an operator may take to serve its webhooks.
+/// Timeout for an operator to serve its webhooks.
 const SERVED_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8> {
     let dir = std::path::absolute(dir)?;
     let interrupt = Interrupt::install()?;
     let kubectl = find_kubectl(&dir, &cluster::choice(flags))?;
-    // Check this before starting anything.
+    // Check before starting anything.
     cluster::check_reachable(flags, &Rendered::read(&kubectl)?)?;
     let workspace = Workspace::create()?;
     let cluster = Cluster::start(flags, &dir, &kubectl, &workspace, &interrupt, shell)?;
@@ -63,13 +63,13 @@ pub(super) fn run(dir: &Path, flags: &DevFlags, shell: &mut Shell) -> Result<u8>
         dir,
     };
     let result = session.follow_changes(shell);
-    // Clean up after an error, too.
+    // Clean up after errors as well.
     let ended = session.end(shell);
     result.and(ended)?;
     Ok(0)
 }
 
-/// The webhook server's port, which is the same for each start of the operator in this run.
+/// The webhook server's port, which stays the same across restarts of the operator.
 enum WebhookPort {
     Given(u16),
     Reserved(ReservedPort),
@@ -105,8 +105,8 @@ fn create_address(flags: &DevFlags, port: &WebhookPort, workspace: &Workspace) -
     })
 }
 
-/// Chooses the address to which the operator's webhook server binds. For our own control plane,
-/// this is the loopback interface. For another cluster, it is the interface of `--webhook-host`, or
+/// Chooses the address that the operator's webhook server binds to. For our own control plane, this
+/// is the loopback interface. For an existing cluster, it is the interface of `--webhook-host`, or
 /// all interfaces if the host is a name or an address on a different machine.
 fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
     let Some(host) = webhook_host else {
@@ -128,7 +128,7 @@ fn own_address(interface: IpAddr) -> IpAddr {
 }
 
 /// Environment variables that keep the operator's servers from binding to all interfaces, as they
-/// do in a Pod. If the user sets a variable or passes an argument, that takes precedence.
+/// do in a Pod. Variables and arguments set by the user take precedence.
 fn interfaces(webhooks: IpAddr) -> Vec<(&'static str, String)> {
     let mut variables = vec![("HEALTH_PROBE_BIND_ADDRESS", "127.0.0.1:8081".to_owned())];
     if !webhooks.is_unspecified() {
@@ -151,7 +151,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs a cycle now and after each change, until this process is asked to stop.
+    /// Runs a cycle immediately and after each change, until this process is interrupted.
     fn follow_changes(&mut self, shell: &mut Shell) -> Result<()> {
         self.try_cycle(shell);
         while !self.interrupt.is_asked() {
@@ -166,7 +166,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs a cycle. An error is only printed, because the next change may fix it.
+    /// Runs a cycle. Errors are only printed, because the next change may fix them.
     fn try_cycle(&mut self, shell: &mut Shell) {
         if let Err(error) = self.run_cycle(shell) {
             if self.interrupt.is_asked() {
@@ -182,7 +182,7 @@ impl Session<'_> {
 
     fn run_cycle(&mut self, shell: &mut Shell) -> Result<()> {
         let written = manifests::generate(&self.dir, shell)?;
-        // What we write ourselves must not start another cycle.
+        // Our own writes must not start another cycle.
         self.watch.accept(&written);
         let mut rendered = Rendered::read(self.cluster.kubectl())?;
         cluster::check_reachable(self.flags, &rendered)?;
@@ -213,8 +213,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Chooses the kubeconfig of the operator. On our own control plane, it gives the operator the
-    /// permissions of its service account only.
+    /// Chooses the operator's kubeconfig. On our own control plane, it is restricted to the
+    /// permissions of the operator's service account.
     fn operator_kubeconfig(&self, rendered: &Rendered, shell: &mut Shell) -> Result<PathBuf> {
         let kubeconfig = self.cluster.kubeconfig();
         let Some(account) = rendered.account.as_ref().filter(|_| self.cluster.is_own()) else {
@@ -240,8 +240,8 @@ impl Session<'_> {
             .collect()
     }
 
-    /// Waits until the operator accepts connections for its webhooks, because the API server must
-    /// not call them earlier.
+    /// Waits until the operator accepts connections for its webhooks. The API server must not call
+    /// them earlier.
     fn wait_until_served(&mut self) -> Result<()> {
         let deadline = Instant::now() + SERVED_TIMEOUT;
         let address = (own_address(self.interface()), self.address.port);
@@ -270,7 +270,7 @@ impl Session<'_> {
         }
     }
 
-    /// Stops the operator. Then restores an existing cluster, or stops our own.
+    /// Stops the operator, then restores an existing cluster or stops our own.
     fn end(&mut self, shell: &mut Shell) -> Result<()> {
         shell.note("\nstopping\n");
         if let Some(operator) = self.operator.take() {
@@ -303,7 +303,7 @@ mod tests {
         };
         check(None, "127.0.0.1");
         check(Some("127.0.0.2"), "127.0.0.2");
-        // This address is reserved for documentation, so no machine has it.
+        // Reserved for documentation, so no machine has this address.
         check(Some("192.0.2.1"), "::");
         check(Some("host.docker.internal"), "::");
     }

@@ -14,11 +14,11 @@ use crate::cluster::{Interrupt, POLL_INTERVAL, Reach, terminate, wait_for};
 use crate::commands::run::NO_CARGO;
 use crate::programs::find_program;
 
-/// How long an operator may take to finish its reconciles and release its lease.
+/// Grace period for an operator to finish its reconciles and release its lease.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Builds one of the project's binaries and returns its path. If the source does not compile, cargo
-/// prints the reason. This also fails if the process is asked to stop.
+/// Builds one of the project's binaries and returns its path. Compile errors are printed by cargo.
+/// Also fails if this process is interrupted.
 pub(super) fn build(dir: &Path, bin: &str, workspace: &Workspace, interrupt: &Interrupt) -> Result<PathBuf> {
     let cargo = find_program("cargo").context(NO_CARGO)?;
     let mut child = workspace.spawn(&cargo, |command| {
@@ -47,8 +47,7 @@ fn find_executable(message: &str, bin: &str) -> Option<PathBuf> {
     is_bin.then(|| message["executable"].as_str().map(PathBuf::from))?
 }
 
-/// Finds a path that the next build does not write to, because on Windows a running program cannot
-/// be replaced.
+/// Finds a path that the next build doesn't write to. Windows can't replace a running program.
 #[cfg(windows)]
 #[allow(clippy::disallowed_methods)] // the copy is outside of the project
 fn keep_apart(program: PathBuf, workspace: &Workspace) -> Result<PathBuf> {
@@ -66,14 +65,14 @@ fn keep_apart(program: PathBuf, _: &Workspace) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A running operator, which is killed when this value is dropped.
+/// A running operator, killed on drop.
 pub(super) struct Operator<'a> {
     child: Child,
     workspace: &'a Workspace,
 }
 
 impl<'a> Operator<'a> {
-    /// Starts a binary in the project directory. Its log goes to this process's own output.
+    /// Starts a binary in the project directory, with its log in this process's own output.
     pub(super) fn start(
         program: &Path,
         arguments: &[OsString],
@@ -96,7 +95,7 @@ impl<'a> Operator<'a> {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks the operator to stop, and kills it if it takes too long.
+    /// Asks the operator to stop, and kills it after a grace period.
     pub(super) fn stop(mut self) -> Option<ExitStatus> {
         let deadline = Instant::now() + GRACE;
         if !self.has_ended() {
@@ -123,8 +122,7 @@ impl Drop for Operator<'_> {
     }
 }
 
-/// Asks a child's process group to stop. Systems without signals leave us no choice but to kill the
-/// child.
+/// Asks a child's process group to stop. Without signals, the child is killed instead.
 fn end_group(child: &mut Child) {
     if !terminate(child, Reach::Group) {
         let _ = child.kill();

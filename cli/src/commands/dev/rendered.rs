@@ -1,4 +1,4 @@
-//! The rendered manifests that an operator needs while it runs outside of the cluster.
+//! The rendered manifests that an operator needs when running outside of the cluster.
 
 use anyhow::Result;
 use rbuilder_control_plane::WebhookAddress;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::super::conversions::is_converted;
 use crate::cluster::{Kubectl, parse_documents};
 
-/// The kustomization to render. Its objects have the project's prefix, as in a deployment.
+/// Kustomization to render. Its objects have the project's prefix, as when deployed.
 const ALL: &str = "config/default";
 
-/// Label of webhook configurations that call this machine. With it we recognize configurations that
-/// an earlier run left behind.
+/// Label of webhook configurations that call this machine. Identifies those left behind by an
+/// earlier run.
 pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 
 #[derive(Debug, Default, PartialEq)]
@@ -69,7 +69,7 @@ impl Rendered {
         !self.configurations.is_empty() || self.crds.iter().any(is_converted)
     }
 
-    /// Makes the API server call an address instead of the deployed manager's Service.
+    /// Makes the API server call `address` instead of the deployed manager's Service.
     pub(super) fn redirect(&mut self, address: &WebhookAddress) {
         for crd in &mut self.crds {
             address.redirect_conversion(crd);

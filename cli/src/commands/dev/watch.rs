@@ -1,5 +1,5 @@
-//! Detects changes of the source. After a file system event we compare the content, since only that
-//! tells whether there is a change.
+//! Detects source changes. After a file system event, contents are compared to find out whether
+//! anything changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -9,11 +9,11 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::tree::{Snapshot, watched_folders};
 
-/// Editors write several files at once, so a series of events ends when there are none for this
-/// long.
+/// Debounce time. Editors write several files at once, so a series of events ends after this time
+/// without any.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Interval at which we compare the content if there are no events.
+/// Interval at which contents are compared without events.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct Watch {
@@ -29,8 +29,8 @@ struct Events {
 }
 
 impl Watch {
-    /// Starts watching. If events are unavailable, we compare the content at intervals instead, and
-    /// also return the reason.
+    /// Starts watching. If events are unavailable, falls back to polling and also returns the
+    /// reason.
     pub(super) fn start(root: &Path, polls: bool) -> (Watch, Option<notify::Error>) {
         let (events, reason) = match polls {
             true => (None, None),
@@ -47,15 +47,15 @@ impl Watch {
         (watch, reason)
     }
 
-    /// Accepts changes that this command has made itself.
+    /// Accepts changes made by this command itself.
     pub(super) fn accept(&mut self, paths: &[String]) {
         if !paths.is_empty() {
             self.seen.accept(paths, &Snapshot::take(&self.root));
         }
     }
 
-    /// Waits for events for a limited time. Returns the paths of changed files, or none if the
-    /// content is still the same.
+    /// Waits up to `time` for events. Returns the paths of changed files, or none if the contents
+    /// are unchanged.
     pub(super) fn changes_within(&mut self, time: Duration) -> Vec<String> {
         if let Some(events) = &mut self.events {
             if !events.come_within(time) {
@@ -64,8 +64,7 @@ impl Watch {
         } else {
             std::thread::sleep(POLL_INTERVAL);
         }
-        // Fall back to polling if a directory cannot be watched. Otherwise its changes would go
-        // unnoticed.
+        // Fall back to polling if a directory can't be watched, or its changes would go unnoticed.
         if self
             .events
             .as_mut()
@@ -103,8 +102,8 @@ impl Events {
         self.folders.retain(|folder| folders.contains(folder));
         for folder in folders {
             if !self.folders.contains(&folder) {
-                // We don't watch the root like this, because it contains the build output, which
-                // has more directories than some systems can watch.
+                // The root isn't watched recursively: its build output has more directories than
+                // some systems can watch.
                 self.watcher.watch(&folder, RecursiveMode::Recursive)?;
                 self.folders.push(folder);
             }
@@ -112,11 +111,11 @@ impl Events {
         Ok(())
     }
 
-    /// Whether events arrive within a time. If they do, waits until they stop.
+    /// Whether events arrive within `time`. If so, waits until they stop.
     fn come_within(&mut self, time: Duration) -> bool {
         match self.received.recv_timeout(time) {
             Err(RecvTimeoutError::Timeout) => false,
-            // The watcher is gone, so only the content can tell.
+            // The watcher is gone; poll the contents instead.
             Err(RecvTimeoutError::Disconnected) => {
                 std::thread::sleep(POLL_INTERVAL);
                 true
@@ -129,9 +128,9 @@ impl Events {
     }
 }
 
-/// Forwards an event, unless a file was only read.
+/// Forwards an event, except for file accesses.
 fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
-    // An error may mean that events were lost, so it counts as one.
+    // An error may mean that events were lost.
     if event.map_or(true, |event| !event.kind.is_access()) {
         let _ = sender.send(());
     }
@@ -173,7 +172,7 @@ mod tests {
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             assert_eq!(next_change(&mut watch), ["src/api/a.rs"]);
 
-            // Rewriting the same content is not a change, so only the next change is reported.
+            // Rewriting the same content is not a change; only the next one is reported.
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             std::fs::write(path("Cargo.toml"), "").expect("a file");
             assert_eq!(next_change(&mut watch), ["Cargo.toml"]);

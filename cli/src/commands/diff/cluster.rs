@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::cluster::{Kubectl, describe, to_list};
 
-/// The objects in a cluster, validated with the new CRDs.
+/// The cluster's objects, validated against the new CRDs.
 pub(super) struct Stored {
     pub(super) judged: usize,
-    /// The objects that are rejected, blocked or pruned.
+    /// Objects that are rejected, blocked or pruned.
     pub(super) affected: Vec<(String, StoredVerdict)>,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn read_definitions(kubectl: &Kubectl, new: &[Value]) -> Result<Vec<V
     }
 }
 
-/// Validates the cluster's objects with the new CRDs, in each version that both serve.
+/// Validates the cluster's objects against the new CRDs, in each version that both serve.
 pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> Result<Stored> {
     let mut stored = Stored {
         judged: 0,
@@ -53,7 +53,7 @@ pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> 
     Ok(stored)
 }
 
-/// The resources of a CRD in all served versions, e.g. `cups.v1.example.com`.
+/// Resources of a CRD in all served versions, e.g. `cups.v1.example.com`.
 fn resources(crd: &Value) -> Vec<String> {
     let spec = &crd["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,13 +1,13 @@
-//! Examples that are short enough to read.
+//! Shortens examples.
 
 use rbuilder_compatibility::{Change, Effect, Witness};
 use rbuilder_generator::yaml;
 use serde_json::{Value, json};
 
-/// Longer texts are shortened.
+/// Texts beyond this length are shortened.
 const LONGEST_TEXT: usize = 80;
 
-/// Longer lists and maps are shortened.
+/// Lists and maps beyond this length are shortened.
 const MOST_ITEMS: usize = 6;
 
 pub(super) fn show_object(object: &Value) -> String {
@@ -68,7 +68,7 @@ fn abridge(value: &Value) -> Value {
     }
 }
 
-/// Shortens a text that was generated to be long, since messages would be just as long otherwise.
+/// Shortens a generated text, which would make messages unreadable.
 fn shorten(text: &str) -> String {
     let count = text.chars().count();
     match count > LONGEST_TEXT && !text.contains(' ') {

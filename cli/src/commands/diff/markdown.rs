@@ -1,4 +1,4 @@
-//! The report as Markdown, for a comment on a pull request.
+//! The report as Markdown, for a pull request comment.
 
 use rbuilder_compatibility::{Change, Level};
 
@@ -113,7 +113,7 @@ fn describe(change: &Change) -> String {
 
 fn fence(title: &str, yaml: &str) -> String {
     let lines: String = yaml.lines().map(|line| format!("  {line}\n")).collect();
-    // A text in the object may contain a fence.
+    // The object may contain a fence itself.
     let fence = if yaml.contains("```") { "``````" } else { "```" };
     format!("\n{title}\n  {fence}yaml\n{lines}  {fence}\n\n")
 }

@@ -36,15 +36,14 @@ enum Subject {
 /// A CRD whose versions are converted by a webhook.
 struct Converted {
     name: String,
-    /// The versions whose conversion none of the project's tests covers. `None` if there is no
-    /// project.
+    /// Versions whose conversion isn't covered by the project's tests. `None` without a project.
     untested: Option<Vec<String>>,
 }
 
 struct Report {
     subject: Subject,
     changes: Vec<Change>,
-    /// Objects in the cluster that the new CRDs affect. `None` if there is no cluster.
+    /// Objects in the cluster affected by the new CRDs. `None` without a cluster.
     stored: Option<Stored>,
 }
 

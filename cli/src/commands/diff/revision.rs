@@ -1,9 +1,9 @@
-//! Reads files at a revision with git.
+//! Reads files at a git revision.
 //!
 //! A repository's configuration can make git run other programs, so we only run commands that read
-//! objects. `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters, pagers or
-//! file system monitors. The only program that they could start is the transport with which a
-//! partial clone fetches missing objects, and we allow no transport.
+//! objects: `rev-parse`, `merge-base`, `ls-tree` and `cat-file` run no hooks, filters, pagers or
+//! file system monitors. They could only start the transport with which a partial clone fetches
+//! missing objects, and we allow no transport.
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,18 @@ use rbuilder_yaml::is_yaml;
 use crate::programs::{Answer, LIMIT, ask_for, find_program, git_command, neutral_folder};
 use crate::tree::{LARGEST, resolve_path, with_slashes};
 
-/// Names of main branches, in the order in which we look for them.
+/// Names of main branches in lookup order.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 
 pub(super) struct Repository {
     git: PathBuf,
-    /// The work tree's path, without symbolic links.
+    /// Canonical path of the work tree.
     top: PathBuf,
 }
 
 impl Repository {
-    /// Finds the repository that contains a directory. If there is one, git must be installed.
+    /// Finds the repository that contains a directory. Fails if there is one but git isn't
+    /// installed.
     pub(super) fn find(dir: &Path) -> Result<Option<Repository>> {
         let dir = resolve_path(dir);
         let Some(top) = dir.ancestors().find(|top| top.join(".git").exists()) else {
@@ -36,9 +37,9 @@ impl Repository {
         }))
     }
 
-    /// Finds the commit of a revision, or `None` if there is no such revision.
+    /// Resolves a revision to a commit, or returns `None` if it doesn't exist.
     pub(super) fn resolve(&self, revision: &str) -> Result<Option<String>> {
-        // Git would parse it as a flag.
+        // git would parse it as a flag.
         if revision.starts_with('-') {
             return Ok(None);
         }
@@ -51,7 +52,7 @@ impl Repository {
         Ok(answer.status.success().then(|| text(&answer.out)))
     }
 
-    /// Finds the name of the main branch, and the commit at which the current branch left it.
+    /// Finds the name of the main branch, and the merge base with the current branch.
     pub(super) fn find_merge_base(&self) -> Result<(String, String)> {
         for name in MAIN {
             let reference = match name.starts_with("origin/") {
@@ -76,7 +77,7 @@ impl Repository {
         )
     }
 
-    /// Reads the YAML files at these places in the work tree, as they are in a commit.
+    /// Reads the YAML files at these places in the work tree, as of a commit.
     pub(super) fn read_files(&self, commit: &str, places: &[PathBuf]) -> Result<Vec<(String, String)>> {
         let places = places
             .iter()
@@ -93,7 +94,7 @@ impl Repository {
             let Some((facts, path)) = entry.split_once('\t') else {
                 continue;
             };
-            // Skip symbolic links, which have the mode 120000.
+            // Skip symlinks, which have the mode 120000.
             let is_file = facts.starts_with("100644 blob ") || facts.starts_with("100755 blob ");
             if let Some(id) = facts.split(' ').nth(2).filter(|_| is_file && is_yaml(path)) {
                 files.push((path.to_owned(), self.read(&["cat-file", "blob", id])?));

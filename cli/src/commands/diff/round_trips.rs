@@ -1,8 +1,8 @@
 //! Finds the versions of a kind that a project's round-trip tests cover.
 //!
-//! A webhook's conversion is code, which we don't run. But we can find the calls of
-//! `rbuilder::testing::assert_round_trip::<K, V>` and `RoundTrip::<K, V>` in the source, and name
-//! the versions that none of them connects.
+//! A webhook's conversion is code, which isn't run here. But we can find calls of
+//! `rbuilder::testing::assert_round_trip::<K, V>` and `RoundTrip::<K, V>` in the source, and report
+//! versions that none of them connects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,18 @@ use crate::tree::Tree;
 
 /// Functions and types that test conversions.
 const TESTS: [&str; 2] = ["assert_round_trip", "RoundTrip"];
-/// How many aliases of a type we follow.
+/// Maximum number of aliases of a type to follow.
 const STEPS: usize = 8;
 
-/// The segments of a path, e.g. `["crate", "api", "v2", "Cup"]`.
+/// Segments of a path, e.g. `["crate", "api", "v2", "Cup"]`.
 type Path = Vec<String>;
 
-/// The paths of both types of each test in a project.
+/// Paths of both types for each test in a project.
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips(Vec<[Path; 2]>);
 
 impl RoundTrips {
-    /// Finds the tests in all of a project's Rust files. Files that don't parse are skipped.
+    /// Finds the tests in all Rust files of a project. Files that don't parse are skipped.
     pub(super) fn read(tree: &Tree) -> Result<RoundTrips> {
         let mut found = Vec::new();
         for path in tree.find_files(|path| path.ends_with(".rs"))? {
@@ -39,7 +39,7 @@ impl RoundTrips {
         Ok(RoundTrips(found))
     }
 
-    /// Finds the versions of the CRD that no test connects with the others, in the CRD's order.
+    /// Finds versions of the CRD that no test connects with the others, in CRD order.
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
         let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
@@ -59,14 +59,14 @@ impl RoundTrips {
     }
 }
 
-/// Finds the version of a kind's type, which is the name of a module in its path.
+/// Finds the version of a kind's type, i.e. the name of a module in its path.
 fn find_version<'v>(path: &[String], kind: &str, versions: &[&'v str]) -> Option<&'v str> {
     let (name, modules) = path.split_last()?;
     let is_module = |version: &&&str| modules.iter().any(|module| module == **version);
     versions.iter().find(is_module).copied().filter(|_| name == kind)
 }
 
-/// The largest group of versions that are connected by pairs. Without a pair it is empty.
+/// The largest group of versions connected by pairs. Empty without pairs.
 fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&'v str> {
     let group_of = |start: &'v str| {
         let mut group = BTreeSet::from([start]);
@@ -83,11 +83,10 @@ fn largest_group<'v>(versions: &[&'v str], pairs: &[[&'v str; 2]]) -> BTreeSet<&
         }
     };
     let groups = versions.iter().map(|version| group_of(version));
-    // If there's a tie, `rev` picks the group of the earlier version, since `max_by_key` returns
-    // the last one.
+    // `max_by_key` returns the last maximum, so `rev` picks the earlier version in a tie.
     let largest = groups.rev().max_by_key(BTreeSet::len).unwrap_or_default();
     match largest.len() {
-        // This version is only connected to itself.
+        // Only connected to itself.
         1 => BTreeSet::new(),
         _ => largest,
     }
@@ -101,7 +100,7 @@ fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     found
 }
 
-/// Imports and aliases, with the paths that they stand for.
+/// Imports and aliases with their paths.
 #[derive(Clone, Debug, Default)]
 struct Names(BTreeMap<String, Path>);
 
@@ -152,13 +151,13 @@ impl Names {
         }
     }
 
-    /// Replaces the first segment of a path for as long as it is a known name.
+    /// Replaces the first segment of a path as long as it is a known name.
     fn resolve(&self, mut path: Path) -> Path {
         for _ in 0..STEPS {
             let Some(longer) = path.first().and_then(|first| self.0.get(first)) else {
                 break;
             };
-            // E.g. `use anyhow;`, where the name stands for itself.
+            // E.g. `use anyhow;`, which resolves to itself.
             if longer.first() == path.first() {
                 break;
             }

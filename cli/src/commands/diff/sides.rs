@@ -1,4 +1,4 @@
-//! The two compared sets of manifests.
+//! The two sides of a comparison.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::flags::DiffFlags;
 use crate::shell::Shell;
 use crate::tree::{read_inputs, resolve_path, with_slashes};
 
-/// The command line argument that selects the cluster as base.
+/// Argument that selects the cluster as base.
 const CLUSTER: &str = "cluster";
 
 /// Text without any of these words contains no manifest to compare.
@@ -32,7 +32,7 @@ pub(super) struct Sides {
     pub(super) cluster: Option<Kubectl>,
 }
 
-/// The newer state, and where it is in the repository.
+/// The newer state, and its location in the repository.
 pub(super) struct Newer {
     pub(super) objects: Vec<Value>,
     places: Vec<PathBuf>,
@@ -43,7 +43,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     let typed = flags.base.as_deref();
     if typed == Some(CLUSTER) {
         let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
-        // From a cluster, we only read CRDs.
+        // Only CRDs are read from a cluster.
         let new = of_kinds(newer.objects, &BTreeSet::new());
         let old = read_definitions(&kubectl, &new)?;
         return Ok(Sides {
@@ -66,7 +66,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
         (_, None) => None,
     };
     match (given, commit) {
-        // A name with a slash or a dot is more likely to be a path.
+        // A name with a slash or a dot is more likely a path.
         (Some(given), Some((name, _))) if !name.contains(['/', '.']) => bail!(
             "`{name}` is a git revision and a file or directory: write `./{name}` for the latter, or \
              `refs/heads/{name}` for a branch ({})",
@@ -77,7 +77,7 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
             for file in read_inputs(typed_in, &given)? {
                 old.extend(parse(&file.path, &file.text)?);
             }
-            // If e.g. only CRDs were given, we would otherwise report every role as new.
+            // Otherwise, if e.g. only CRDs were given, every role would be reported as new.
             let kinds = old.iter().map(kind).collect();
             let new = of_kinds(newer.objects, &kinds);
             Ok(Sides {
@@ -115,7 +115,7 @@ fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
     Ok(is_there.then(|| PathBuf::from(typed)))
 }
 
-/// Reads the newer state. There must be something to compare in the files of `--to`.
+/// Reads the newer state. Fails if the files of `--to` contain nothing to compare.
 pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Newer> {
     let mut objects = Vec::new();
     if flags.files.is_empty() {
@@ -165,7 +165,7 @@ fn kind(object: &Value) -> String {
     object["kind"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Keeps the CRDs, and the objects of kinds that also exist in the older state.
+/// Keeps CRDs, and objects of kinds that also exist in the older state.
 fn of_kinds(mut objects: Vec<Value>, kinds: &BTreeSet<String>) -> Vec<Value> {
     objects.retain(|object| kinds.contains(&kind(object)) || kind(object) == KINDS[0]);
     objects

@@ -75,7 +75,7 @@ pub(super) fn effects(verdict: &StoredVerdict) -> Vec<String> {
     lines
 }
 
-/// Where a change is, e.g. `cups.example.com v1 spec.size`.
+/// Location of a change, e.g. `cups.example.com v1 spec.size`.
 pub(super) fn place(change: &Change) -> String {
     let kind = match change.kind.as_str() {
         "CustomResourceDefinition" => None,
@@ -137,7 +137,7 @@ fn describe(change: &Change) -> String {
     text
 }
 
-/// What we say if a search found no example.
+/// Message for a search without an example.
 pub(super) fn without_example(change: &Change, tried: usize) -> String {
     if change.is_cut_short {
         return match tried {

@@ -1,6 +1,6 @@
-//! Finds files and directories that the kustomizations in `config/` list but that do not exist.
+//! Finds missing files and directories that are listed in the kustomizations in `config/`.
 //!
-//! kustomize only reports the first of them, and only when the operator is deployed.
+//! kustomize only reports the first one, and only when the operator is deployed.
 
 use anyhow::Result;
 use rbuilder_yaml::describe_failure;
@@ -14,7 +14,7 @@ use crate::render::Scaffold;
 use crate::tree::Tree;
 
 const CHECK: &str = "config";
-/// The kustomization that `deploy` applies.
+/// Kustomization applied by `deploy`.
 const ROOT: &str = "config/default";
 
 pub(super) fn examine_config(
@@ -49,8 +49,7 @@ fn is_kustomization(path: &str) -> bool {
     path.starts_with("config/") && FILE_NAMES.contains(&path.rsplit('/').next().unwrap_or(path))
 }
 
-/// Whether a directory contains a kustomization. One that we can't read, e.g. because it is a link,
-/// counts.
+/// Whether a directory contains a kustomization. An unreadable one (e.g. a symlink) counts.
 fn has_kustomization(tree: &Tree, folder: &str) -> bool {
     let mut paths = FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
     paths.any(|path| !matches!(tree.read(&path), Ok(None)))
@@ -90,7 +89,7 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
     Ok(findings)
 }
 
-/// Says why kustomize cannot read a path, if there is neither a file nor a directory with a
+/// Explains why kustomize can't read a path that is neither a file nor a directory with a
 /// kustomization.
 fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     let (folder, _) = path.rsplit_once('/').unwrap_or_default();
@@ -100,13 +99,12 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
             .is_ok_and(|inner| inner.iter().any(|inner| inner == path));
     match is_folder {
         true => (!has_kustomization(tree, path)).then_some("has no kustomization"),
-        // A path that we can't read exists nevertheless, because kustomize follows links and we
-        // don't.
+        // A path that we can't read still exists: kustomize follows symlinks, but we don't.
         false => matches!(tree.read(path), Ok(None)).then_some("does not exist"),
     }
 }
 
-/// Whether kustomize would download an entry. Such entries start with a host name.
+/// Whether an entry is downloaded by kustomize, i.e. starts with a host name.
 fn is_remote(entry: &str) -> bool {
     entry.split_once('/').is_some_and(|(host, _)| {
         host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")

@@ -1,4 +1,4 @@
-//! Finds scaffolded files that were changed or deleted, and unresolved conflicts.
+//! Finds scaffolded files that were edited or deleted, and unresolved conflicts.
 
 use std::collections::BTreeSet;
 
@@ -18,11 +18,11 @@ use rbuilder_project::conflict::find_conflict;
 const LIBRARY: &str = "src/lib.rs";
 const MOST_PATHS: usize = 8;
 
-/// The products that commands generate and merge.
+/// Products that commands generate and merge.
 const PRODUCTS: [Product; 3] = [CHART, BUNDLE, DASHBOARDS];
 
-/// Compares the scaffolded files with what the commands wrote. Changes and deletions are no
-/// problem, unless the project does not work without the file.
+/// Compares the scaffolded files with what commands wrote. Edits and deletions are fine, unless the
+/// project doesn't work without the file.
 pub(super) fn examine_files(
     tree: &Tree,
     project: &Project,
@@ -37,9 +37,8 @@ pub(super) fn examine_files(
     for path in project.scaffolded_files().paths() {
         count += 1;
         let scaffolded = written.and_then(|written| written.files.get(path));
-        // Several commands add to a file such as `src/main.rs`, so it differs from its record.
-        // Compare it with the project's current scaffold as well, so that only the user's changes
-        // count.
+        // Several commands add to a file such as `src/main.rs`, so it differs from its record. Also
+        // compare it with the current scaffold, so that only the user's edits count.
         let is_scaffolded = |text: &str| {
             project.recorded(path, text) || scaffolded.is_some_and(|known| is_same_text(known, text))
         };
@@ -72,8 +71,7 @@ pub(super) fn examine_files(
     Ok(findings)
 }
 
-/// If a module has no file because a scaffolded file was deleted, returns help with the command
-/// that restores it.
+/// If the scaffolded file of a module was deleted, returns help with the command that restores it.
 pub(super) fn find_deleted_module(tree: &Tree, scaffold: &Scaffold, module: &str) -> Result<Option<String>> {
     let is_its = |path: &&String| {
         path.ends_with(&format!("/{module}.rs")) || path.ends_with(&format!("/{module}/mod.rs"))

@@ -1,5 +1,5 @@
-//! `rbuilder doctor`: checks the tools on this machine and the project's state. If a project has
-//! shards, it also checks the cluster's support for them. It writes nothing.
+//! `rbuilder doctor`: checks the tools on this machine and the state of the project. For a project
+//! with shards, also checks the cluster's support for them. Read-only.
 //!
 //! A check is a function in one of the modules that returns [`Finding`]s.
 
@@ -43,9 +43,9 @@ struct Finding {
     check: &'static str,
     status: Status,
     message: String,
-    /// What the user should do, or empty if there's nothing to do.
+    /// What the user should do; empty for nothing.
     help: String,
-    /// The message's code, for `rbuilder explain`.
+    /// Message code, for `rbuilder explain`.
     code: Option<&'static str>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn run(dir: &Path, flags: &DoctorFlags, shell: &mut Shell) -> Result<
     let (_, (needs, found)) = decide(dir, shell, &mut |tree| Ok(state::examine_project(tree)))?;
     let mut findings = tools::examine_tools(dir, &needs);
     findings.extend(found);
-    // We connect to the cluster only for projects with shards.
+    // Only connect to the cluster for projects with shards.
     if findings.iter().any(|finding| finding.check == shards::CHECK) {
         findings.push(shards::examine_cluster(dir));
     }

@@ -15,15 +15,15 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 
 pub(super) const CHECK: &str = "shards";
-/// Verbs that replicas with shards need for Leases.
+/// Verbs on Leases that replicas with shards need.
 const VERBS: [&str; 5] = ["list", "create", "update", "patch", "delete"];
 
-/// The first minor version of Kubernetes whose API server can select by shard.
+/// First Kubernetes minor version whose API server supports shard selectors.
 const FIRST_MINOR: u32 = 36;
 /// Lists at most one object, with a shard selector that covers all objects.
 const PROBE: &str = "/api/v1/namespaces?limit=1&shardSelector=shardRange(object.metadata.uid,%20%270x0000000000000000%27,%20%270x10000000000000000%27)";
 
-/// Checks the manager's deployment. Returns no finding if it has no shards.
+/// Checks the manager's deployment. No finding if it has no shards.
 pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
     let plan = Plan::default();
     let listed = tree.read(DEPLOYMENT).ok().flatten().unwrap_or_default();
@@ -33,7 +33,7 @@ pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
         let help = "add the argument; without it, kustomize fails";
         return Some(Finding::error(CHECK, format!("{error:#}"), help));
     }
-    // If `config/` can't be read, other checks report the reason.
+    // If `config/` can't be read, other checks report why.
     let replicas = read_replicas(&plan, tree).ok()?;
     let shards = replicas.shards.as_deref()?;
     Some(judge(&replicas, shards))
@@ -70,7 +70,7 @@ fn judge(replicas: &Replicas, shards: &str) -> Finding {
     }
 }
 
-/// Checks whether the API server in the user's kubeconfig can select by shard.
+/// Checks whether the API server in the user's kubeconfig supports shard selectors.
 pub(super) fn examine_cluster(dir: &Path) -> Finding {
     let unknown = |reason: String| {
         Finding::good(
@@ -100,13 +100,13 @@ fn ask_version(kubectl: &Kubectl) -> anyhow::Result<String> {
     Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Whether the API server has applied a list's selector.
+/// Whether the API server applied the selector of a list.
 fn has_shard_info(list: &str) -> bool {
     serde_json::from_str::<Value>(list).is_ok_and(|list| list["metadata"]["shardInfo"].is_object())
 }
 
-/// Describes an API server's support for replicas with shards. `selects` is `None` if the API
-/// server rejected the list request.
+/// Describes an API server's support for replicas with shards. `selects` is `None` if the list
+/// request was rejected.
 fn describe_support(version: &str, selects: Option<bool>) -> String {
     const FILTERED: &str = "each replica receives all objects and drops those of the others";
     let minor: Option<u32> = version.split('.').nth(1).and_then(|minor| minor.parse().ok());

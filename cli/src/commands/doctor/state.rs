@@ -1,4 +1,4 @@
-//! Checks the project's state: versions, manifests, and scaffolded files.
+//! Checks the state of the project: versions, manifests, and scaffolded files.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -33,7 +33,7 @@ use crate::tree::Tree;
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// Finds out which versions of tools the project needs, and what's wrong with its files.
+/// Determines which tool versions the project needs, and problems with its files.
 pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let needs = Needs {
         rust: read_rust_version(tree).unwrap_or_else(|| versions::RUST.to_owned()),
@@ -43,8 +43,8 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
         Ok(project) => project,
         Err(error) => {
             let help = match tree.read(FILE) {
-                // Commands write this record together with PROJECT, so somebody has deleted
-                // PROJECT.
+                // Commands write this record together with PROJECT, so PROJECT must have been
+                // deleted.
                 Ok(None) if matches!(tree.read(RECORD), Ok(Some(_))) => {
                     "restore it: `git checkout HEAD -- PROJECT`"
                 }
@@ -76,7 +76,7 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let written = Written::find(tree, &project, Archive::embedded()).ok();
     let mut findings = examine_keys(&project);
     findings.extend(examined);
-    // If Cargo.toml is missing, don't report what follows from that.
+    // Don't report consequences of a missing Cargo.toml.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {
         findings.extend(examine("library", examine_library(tree, &project)));
@@ -137,10 +137,10 @@ fn examine_version(tree: &Tree, project: &Project) -> Vec<Finding> {
     vec![finding]
 }
 
-/// Compares the project's scaffold with the current one. We compare files instead of versions,
-/// because builds of the same version may differ.
+/// Compares the project's scaffold with the current one. Comparing versions isn't enough, because
+/// builds of the same version may differ.
 fn examine_age(tree: &Tree, known: &str) -> Vec<Finding> {
-    // This fails, e.g., if an earlier update left conflicts, which another check reports.
+    // Fails, e.g., after an earlier update left conflicts, which another check reports.
     let Ok(comparison) = compare_scaffold(tree, Archive::embedded()) else {
         return Vec::new();
     };
@@ -319,15 +319,15 @@ fn examine_samples(tree: &Tree) -> Result<Vec<Finding>> {
     Ok(to_findings("samples", &refused))
 }
 
-/// Checks that the resources in scaffolded roles exist, and that the generated roles are bound.
+/// Checks that resources in scaffolded roles exist, and that generated roles are bound.
 fn examine_roles(tree: &Tree, project: &Project) -> Result<Vec<Finding>> {
     let mut found = manifests::find_stale_roles(tree, project)?;
     found.extend(manifests::find_unbound_roles(tree)?);
     Ok(to_findings("roles", &found))
 }
 
-/// Compares the chart and the dashboards with their commands' current output, if the project has
-/// them. If one cannot be generated, other checks or its command report the reason.
+/// Compares the chart and the dashboards, if any, with the current output of their commands. If one
+/// can't be generated, other checks or the command itself report why.
 fn examine_products(tree: &Tree) -> Vec<Finding> {
     let merge = ProductMergeRequest {
         check: true,
@@ -342,7 +342,7 @@ fn examine_products(tree: &Tree) -> Vec<Finding> {
         merge,
         manifests: false,
     };
-    // We can't compare the bundle, because it depends on options that are not recorded.
+    // The bundle can't be compared, because it depends on options that aren't recorded.
     let chart = examine_product(tree, CHART, "chart", || helm::plan_helm(tree, &requested));
     let dashboards = examine_product(tree, DASHBOARDS, "dashboards", || {
         grafana::plan_grafana(tree, &merge)

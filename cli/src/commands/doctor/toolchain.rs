@@ -7,7 +7,7 @@ use toml_edit::Document;
 
 use crate::disk::Folder;
 
-/// Names of toolchain files, in the order in which rustup looks for them in a directory.
+/// Names of toolchain files, in rustup's lookup order.
 const FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
 const LARGEST: u64 = 64 << 10;
@@ -16,11 +16,11 @@ const LARGEST: u64 = 64 << 10;
 pub(super) enum Toolchain {
     /// An official release of Rust, e.g. `1.93.0` or `nightly-2026-01-31`.
     Released { name: String, file: String },
-    /// Anything else, with the reason as a phrase. We must not run it.
+    /// Anything else, which we must not run. The reason is a phrase.
     Unknown { reason: String },
 }
 
-/// Reads the nearest toolchain file in the directory or its parents, if there is one.
+/// Reads the nearest toolchain file in the directory or its parents, if any.
 pub(super) fn find_toolchain(dir: &Path) -> Option<Toolchain> {
     let dir = std::path::absolute(dir).ok()?;
     dir.ancestors().find_map(|folder| {
@@ -58,8 +58,8 @@ fn parse_name(text: &str) -> Option<String> {
     (!line.is_empty() && !line.contains(char::is_whitespace)).then(|| line.to_owned())
 }
 
-/// Whether a name is an official release. For such a name, rustup uses neither the repository's
-/// files nor a toolchain that the user has linked.
+/// Whether a name is an official release. For these, rustup uses neither the repository's files nor
+/// a toolchain linked by the user.
 fn is_released(name: &str) -> bool {
     let mut parts = name.split('-');
     let channel = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Checks the tools on this machine, i.e. Rust, kubectl, and the binaries of the test environment.
+//! Checks the tools on this machine: Rust, kubectl, and the test environment's binaries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,9 +15,9 @@ use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 
 #[derive(Clone, Debug)]
 pub(super) struct Needs {
-    /// The package's `rust-version`, or the one of new scaffolds.
+    /// `rust-version` of the package, or of new scaffolds.
     pub(super) rust: String,
-    /// The Kubernetes minor version used by the tests.
+    /// Kubernetes minor version used by the tests.
     pub(super) kubernetes: Minor,
 }
 
@@ -31,10 +31,10 @@ pub(super) fn examine_tools(dir: &Path, needs: &Needs) -> Vec<Finding> {
     findings
 }
 
-/// Checks the toolchain that builds the project. It is set in the project's toolchain file, or is
-/// the user's default. We only run official releases of Rust.
+/// Checks the toolchain that builds the project, from its toolchain file or the user's default.
+/// Only official releases of Rust are run.
 fn examine_rust(dir: &Path, needed: &str) -> Finding {
-    // For rustup, the variable takes precedence over the file.
+    // The variable overrides the file in rustup.
     let is_set = std::env::var_os("RUSTUP_TOOLCHAIN").is_some_and(|name| !name.is_empty());
     let chosen = if is_set { None } else { find_toolchain(dir) };
     let help =
@@ -67,8 +67,7 @@ const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --versi
 
 enum Silence {
     NotFound,
-    /// The program failed, with the first line of its errors. The line is empty if the program did
-    /// not respond.
+    /// The program failed. Contains the first line of its errors, which is empty if it timed out.
     Failed(String),
 }
 
@@ -97,14 +96,15 @@ fn not_run(program: &str, silence: &Silence, chosen: Option<&Toolchain>, help: S
     }
 }
 
-/// Which toolchain rustup reports as missing, as in ``toolchain '1.93-x86_64' is not installed``.
+/// The toolchain that rustup reports as missing, as in ``toolchain '1.93-x86_64' is not
+/// installed``.
 fn find_missing_toolchain(error: &str) -> Option<&str> {
     let (_, after) = error.split_once("toolchain '")?;
     let (name, after) = after.split_once('\'')?;
     after.starts_with(" is not installed").then_some(name)
 }
 
-/// The version of a program in a toolchain, or in the toolchain used outside of projects.
+/// Version of a program in a toolchain, or in the toolchain used outside of projects.
 fn ask_version(program: &str, toolchain: Option<&str>) -> Result<String, Silence> {
     let mut command = outside(&find_program(program).ok_or(Silence::NotFound)?);
     if let Some(name) = toolchain {
@@ -197,7 +197,7 @@ fn examine_test_environment(dir: &Path, minor: Minor) -> Finding {
             return Finding::error("envtest", message, format!("{help}, and unset `{ASSETS}`"));
         }
     }
-    // Do not run a program that may belong to the repository.
+    // Don't run a program that may belong to the repository.
     let said = is_outside(&folder, dir)
         .then(|| read(outside(&folder.join(platform.file_name("kube-apiserver"))).arg("--version")))
         .flatten();
@@ -228,7 +228,7 @@ fn is_outside(folder: &Path, dir: &Path) -> bool {
     }
 }
 
-/// Prepares a call outside of the project, which doesn't download any toolchain.
+/// Prepares a call outside of the project that doesn't download a toolchain.
 fn outside(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -237,7 +237,7 @@ fn outside(program: &Path) -> Command {
     command
 }
 
-/// What a program prints. `None` if the program cannot be run, fails or does not respond.
+/// Output of a program. `None` if it can't be run, fails or times out.
 fn read(command: &mut Command) -> Option<String> {
     let answer = ask(command, LIMIT).ok()?;
     let text = String::from_utf8(answer.out).ok()?;

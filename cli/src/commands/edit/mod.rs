@@ -1,9 +1,9 @@
 //! `rbuilder edit`: changes a project's settings by a three-way merge, and enables and disables
 //! deployment features.
 //!
-//! The merge's base is the scaffold for the current PROJECT, and the new side is the scaffold for
-//! PROJECT with the new settings. Both use the templates with which the project was created.
-//! Features are not settings, because they are listed in a file that users edit.
+//! The merge base is the scaffold for the current PROJECT, and the new side is the scaffold for
+//! PROJECT with the new settings, both with the templates that the project was created with.
+//! Features aren't settings; they are listed in a file that users edit.
 
 mod multigroup;
 mod rename;
@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8
     })
 }
 
-/// Plans what `edit` changes. Its exit code is 1 if there are conflicts.
+/// Plans the changes of `edit`. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Fails if a setting is invalid or not applicable to the project, if a file cannot be edited, or
@@ -129,7 +129,7 @@ fn merge_settings(
         );
     }
     if becomes_namespaced {
-        // After a conflict or with `--manifests=false`, the roles do not match the merged markers
+        // After a conflict or with `--manifests=false`, the roles don't match the merged markers
         // yet.
         let is_generated = flags.merge.manifests && outcome.exit_code == 0;
         warn_cluster_roles(tree, &project_name, is_generated, &mut outcome)?;
@@ -157,8 +157,8 @@ fn apply_settings(known: &mut Known, settings: &SettingFlags) {
     }
 }
 
-/// Warns about markers that the merge does not change. `is_generated` says whether the roles
-/// already match the merged markers.
+/// Warns about markers that the merge doesn't change. `is_generated`: the roles already match the
+/// merged markers.
 fn warn_cluster_roles(
     tree: &Tree,
     project_name: &str,
@@ -173,7 +173,7 @@ fn warn_cluster_roles(
         );
         return Ok(());
     }
-    // In its own namespace alone, the manager only gets the permissions of a ClusterRole if the
+    // A manager limited to its own namespace only gets the permissions of a ClusterRole if the
     // project binds it there.
     let (path, roles) = find_losing_bindings(&outcome.plan, tree)?;
     if !roles.is_empty() {

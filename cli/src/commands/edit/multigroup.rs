@@ -1,11 +1,11 @@
 //! `rbuilder edit --multigroup`: moves the files of each API group into separate directories, or
 //! back.
 //!
-//! The moves follow from PROJECT: they lead from each kind's paths in the old layout to its paths
-//! in the new one. We move both the scaffold with which the project was created and the project
-//! itself, with the same code. The remaining changes, e.g. headings and the files of groups, result
-//! from a merge of the moved scaffold, the moved project and the scaffold for the new layout. For
-//! an unchanged file, the merge simply takes the new scaffold.
+//! The moves follow from PROJECT: from each kind's paths in the old layout to its paths in the new
+//! one. Both the project and the scaffold that it was created with are moved, by the same code. The
+//! remaining changes, e.g. headings and the files of groups, result from merging the moved
+//! scaffold, the moved project and the scaffold for the new layout. For an unchanged file, the
+//! merge simply takes the new scaffold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     Ok(())
 }
 
-/// A project and its scaffold after the moves, and how its files move.
+/// A project and its scaffold after the moves, and the moves of its files.
 pub(super) struct Relocation {
     pub(super) project: Project,
     pub(super) base: Scaffold,
@@ -76,8 +76,8 @@ pub(super) struct RoleReference {
     new: String,
 }
 
-/// Moves a project, and the scaffold with which it was created, to the layout of `target`. Fails
-/// with all paths that cannot be rewritten, or with a file that is in the way.
+/// Moves a project, and the scaffold that it was created with, to the layout of `target`. Fails
+/// with all paths that can't be rewritten, or with a file that is in the way.
 pub(super) fn relocate(
     tree: &Tree,
     project: &Project,
@@ -91,7 +91,7 @@ pub(super) fn relocate(
     let files = read_files(tree, &base, &ours_layout)?;
     let ours = ours_layout.move_all(&files, &library)?;
 
-    // File names in the base don't depend on what this project has recorded.
+    // File names in the base don't depend on this project's record.
     let mut unrecorded = project.clone();
     unrecorded.set_scaffolded_files(ScaffoldedFiles::default());
     let base_layout = LayoutChange::new(&unrecorded, target)?;
@@ -116,8 +116,8 @@ pub(super) fn relocate(
     })
 }
 
-/// Makes the record of the project after the moves. An unchanged file must stay unchanged, and what
-/// agreed with the old scaffold's record must agree with the new one's.
+/// Derives the project's record after the moves. Unchanged files must stay unchanged, and whatever
+/// matched the old scaffold's record must match the new one's.
 fn move_record(
     project: &Project,
     (files, moved): (&Files, &MovedFiles),
@@ -140,7 +140,7 @@ fn move_record(
     record
 }
 
-/// Reads the project's files that move, contain Rust code, or refer to files that move.
+/// Reads the files that move, contain Rust code, or refer to files that move.
 fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Files> {
     let mut paths: BTreeSet<String> = base.files.keys().cloned().collect();
     let mut folders: Vec<String> = CODE
@@ -230,8 +230,8 @@ impl LayoutChange {
             owned.map(|file| file.path).collect::<Vec<_>>()
         };
         for (from, to) in own(old).into_iter().zip(own(new)) {
-            // The paths of Rust modules follow from the module moves. A file that several kinds
-            // share doesn't have the group in its name, so it stays where it is.
+            // Paths of Rust modules follow from the module moves. A file shared by several kinds
+            // has no group in its name, so it stays.
             if from != to && !from.starts_with("src/") {
                 self.files.insert(from, to);
             }
@@ -285,7 +285,7 @@ impl LayoutChange {
         for (old, new) in webhooks {
             let (from, to) = (above(old), above(new));
             let related = pairs.iter().filter(|(other, into)| *other == from || *into == to);
-            // Move the module of a version as a whole, unless it has webhooks for several groups.
+            // Move the whole module of a version, unless it has webhooks for several groups.
             if related.count() == 1 {
                 self.modules.insert(&from, &to);
             } else {
@@ -297,8 +297,8 @@ impl LayoutChange {
         self.kept = kept.map(|(from, _)| parts(from)).collect();
     }
 
-    /// Records the modules that contain nothing but modules that move, e.g. those of groups and of
-    /// webhook versions.
+    /// Records modules that only contain moved modules, e.g. those of groups and of webhook
+    /// versions.
     fn remove_empty_modules(&mut self) {
         let moved: Vec<Vec<String>> = self.modules.iter().map(|(from, _)| from.to_vec()).collect();
         for from in moved {
@@ -401,7 +401,7 @@ impl LayoutChange {
         }
     }
 
-    /// Renames the entries of moved files in the kustomization in the same directory.
+    /// Renames the entries of moved files in the kustomization of the same directory.
     fn rename_entries(&self, texts: &mut Files) -> Result<()> {
         for (from, to) in &self.files {
             let (Some((folder, old)), Some((_, new))) = (from.rsplit_once('/'), to.rsplit_once('/')) else {
@@ -477,7 +477,7 @@ impl MovedFiles {
     }
 }
 
-/// Whether a module consists only of its heading once the declarations of moved modules are gone.
+/// Whether only a module's heading is left without the declarations of moved modules.
 fn has_declarations_only(text: &str) -> bool {
     let is_heading = |line: &str| line.is_empty() || line.starts_with("//");
     text.lines().all(|line| is_heading(line.trim()))

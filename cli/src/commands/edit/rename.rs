@@ -1,8 +1,8 @@
 //! `rbuilder edit --project-name` and `--domain`: renames the project outside of its scaffold.
 //!
-//! When we merge the scaffolds, everything in the scaffold gets renamed. But users' code refers to
-//! the project's library by its crate name, and to the manager's namespace in markers and
-//! manifests. So we rename both in all code of the project before the merge.
+//! Merging the scaffolds renames everything in the scaffold. But users' code refers to the
+//! project's library by crate name, and to the manager's namespace in markers and manifests. So
+//! both are renamed in all code of the project before the merge.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::project::Project;
 use crate::render;
 use crate::tree::Tree;
 
-/// Directories with Rust code and with manifests that users edit.
+/// Directories with Rust code, and with manifests that users edit.
 const FOLDERS: [&str; 5] = ["src", "tests", "examples", "benches", "config"];
 
 /// The CRDs, which are generated.
@@ -24,9 +24,9 @@ type Warning = (String, String);
 
 #[derive(Default)]
 struct Names {
-    /// The manager's old and new namespace.
+    /// Old and new namespace of the manager.
     namespace: (String, String),
-    /// The library's old and new crate name, or `None` if its paths are ambiguous.
+    /// Old and new crate name of the library, or `None` if its paths are ambiguous.
     library: Option<(String, String)>,
 }
 
@@ -46,8 +46,7 @@ pub(super) struct Renamed {
     /// `None` if the project keeps its name.
     names: Option<Names>,
     texts: BTreeMap<String, Option<String>>,
-    /// A module with the same name as the old crate. We cannot tell paths to the module from paths
-    /// to the crate.
+    /// A module with the same name as the old crate, which makes paths ambiguous.
     namesake: Option<String>,
 }
 
@@ -64,7 +63,7 @@ impl Renamed {
         let namesake = paths.iter().find(is_namesake).filter(|_| old != new).cloned();
         let names = Names {
             namespace: (namespace(project), namespace(target)),
-            // If a module has the name as well, we can't tell which of them a path starts with.
+            // A path that starts with the name may refer to the module or the crate.
             library: namesake.is_none().then_some((old, new)),
         };
         let mut texts = BTreeMap::new();

@@ -22,7 +22,7 @@ use rbuilder_control_plane::downloads::selector::{Search, Selector};
 use rbuilder_control_plane::downloads::store::{LockedStore, lock};
 use rbuilder_control_plane::{Platform, Release, Store, has_programs};
 
-/// Published archives have 80 MB.
+/// Published archives have about 80 MB.
 const LARGEST: u64 = 1 << 30;
 
 pub(super) fn run(dir: &Path, flags: &InstallFlags, shell: &mut Shell) -> Result<u8> {
@@ -66,8 +66,8 @@ fn from_project(dir: &Path, file: &Path) -> PathBuf {
     }
 }
 
-/// Finds the installed release, or else downloads it. A dry run that would download it returns
-/// `None`.
+/// Finds an installed release, or else downloads it. Returns `None` in a dry run that would
+/// download it.
 fn find_or_download(
     store: &Store,
     selector: &Selector,
@@ -148,7 +148,7 @@ fn download(
     })
 }
 
-/// Installs a release from an archive. `fill` writes the archive to a file.
+/// Installs a release from an archive, which `fill` writes to a file.
 fn install(
     locked: &LockedStore<'_>,
     release: &Release,
@@ -157,7 +157,7 @@ fn install(
     let stage = locked.stage(release)?;
     let installed = fill_and_unpack(&stage, release, fill).and_then(|()| locked.install(&stage, release));
     if installed.is_err() {
-        // Report the original error. If this fails too, the next command removes any leftovers.
+        // Report the original error. If this fails as well, the next command removes leftovers.
         let _ = locked.remove_leftovers();
     }
     installed
@@ -216,7 +216,7 @@ fn sideload(
     let mut sha512 = String::new();
     install(&locked, &release, |file| {
         let mut hashed = Hashed::new(&mut *file);
-        // Read one more byte to detect an archive that is too large.
+        // One more byte, to detect an archive that is too large.
         let size = io::copy(&mut archive.as_mut().take(LARGEST + 1), &mut hashed)
             .with_context(|| format!("cannot read {}", path.display()))?;
         if size > LARGEST {

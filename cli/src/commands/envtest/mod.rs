@@ -39,26 +39,26 @@ fn print_path(dir: &Path, flags: &PathFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// The directory of the newest installed binaries for the project's Kubernetes minor version.
+/// Directory of the newest installed binaries for the project's Kubernetes minor version.
 pub(super) fn find_installed(dir: &Path) -> Option<PathBuf> {
     let store = locate(None).ok()?;
     let release = newest_installed(&store, &choose_selector(dir, None), &Platform::current()).ok()??;
     Some(store.path(&release))
 }
 
-/// Opens the store that the flags name. Relative paths start at the project directory.
+/// Opens the store named by the flags. Relative paths start at the project directory.
 fn open_store(dir: &Path, flags: &StoreFlags) -> Result<Store> {
     locate(flags.bin_dir.as_ref().map(|folder| dir.join(folder)))
 }
 
-/// The selector on the command line. By default, we use the project's Kubernetes minor version.
+/// The selector on the command line. Defaults to the project's Kubernetes minor version.
 fn choose_selector(dir: &Path, selector: Option<&Selector>) -> Selector {
     selector
         .cloned()
         .unwrap_or_else(|| Selector::minor(find_project_minor(&Tree::new(dir)).number().into()))
 }
 
-/// The platform, for a command that supports only one.
+/// The platform, for a command that only supports one.
 fn single_platform(flags: &StoreFlags) -> Result<Platform> {
     let current = Platform::current();
     let platform = Platform {
@@ -73,7 +73,7 @@ fn single_platform(flags: &StoreFlags) -> Result<Platform> {
     Ok(platform)
 }
 
-/// Whether the flags include a platform. By default, they mean the current platform.
+/// Whether the flags include a platform. Defaults to the current one.
 fn includes_platform(flags: &StoreFlags, platform: &Platform) -> bool {
     let current = Platform::current();
     let includes = |flag: &Option<String>, default: &str, part: &str| match flag.as_deref() {
@@ -109,7 +109,7 @@ fn describe_not_installed(store: &Store, selector: &Selector, platform: &Platfor
 }
 
 fn install_command(selector: &Selector, platform: &Platform) -> String {
-    // A selector for the store cannot be installed from an index.
+    // A selector for the store can't be installed from an index.
     let version = match selector.search {
         Search::Store => "latest".to_owned(),
         _ => quote_word(&selector.to_string()),

@@ -1,4 +1,4 @@
-//! The objects that `kubectl apply -k config/default` applies.
+//! The objects applied by `kubectl apply -k config/default`.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;
 
 pub(super) struct AppliedObject {
     pub(super) object: Value,
-    /// What defines it, e.g. "config/default/metrics_service.yaml".
+    /// Where it is defined, e.g. "config/default/metrics_service.yaml".
     pub(super) origin: String,
-    /// Whether a kustomize generator creates it. Then we don't know its content.
+    /// Whether it comes from a kustomize generator, in which case its content is unknown.
     pub(super) is_generated: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
     let default = read_documents(read, "config/default/kustomization.yaml");
     let namespace = default.first().map_or(&Value::Null, |list| &list["namespace"]);
     for role in found.iter_mut().filter(|found| found.object["kind"] == "Role") {
-        // kustomize moves all objects to the namespace set by the outermost kustomization.
+        // kustomize moves all objects to the namespace of the outermost kustomization.
         if namespace.is_string() {
             role.object["metadata"]["namespace"] = namespace.clone();
         }
@@ -94,8 +94,8 @@ fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Valu
     documents.unwrap_or_default()
 }
 
-/// The target of a patch that deletes objects. kubebuilder has such a patch for objects that
-/// cert-manager makes unnecessary.
+/// Target of a patch that deletes objects. kubebuilder has one for objects that cert-manager makes
+/// unnecessary.
 fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
     let documents = match patch["patch"].as_str() {
         Some(text) => parse_documents(text).ok()?,
@@ -110,7 +110,7 @@ fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) 
     }
 }
 
-/// Whether a kustomize target selects an object. We support kind, name, and equality-based labels.
+/// Whether a kustomize target selects an object. Supports kind, name, and equality-based labels.
 fn is_selected(object: &Value, target: &Value) -> bool {
     let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
     let selector = target["labelSelector"].as_str().unwrap_or_default();

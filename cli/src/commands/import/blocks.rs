@@ -1,8 +1,8 @@
-//! Blocks of scaffolded manifests. We edit them as text, so that comments and order stay.
+//! Blocks of scaffolded manifests. Edited as text, so that comments and order are kept.
 
 use serde_json::{Map, Value};
 
-/// The lines below a key that are indented deeper than the key.
+/// Range of the lines below a key that are indented deeper than the key.
 pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
     let start = text.find(key)? + key.len();
     let indent = key.len() - key.trim_start().len();

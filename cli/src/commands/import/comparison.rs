@@ -1,4 +1,4 @@
-//! Rows of the `import` table, and how they describe differences.
+//! Rows of the `import` table, and descriptions of differences.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// In characters. A longer value in a row is cut off.
+/// Maximum length in characters of a value in a row. Longer values are truncated.
 const LONGEST_VALUE: usize = 120;
 
-/// How many details a text row has. MIGRATION.md and JSON list all of them.
+/// Number of details in a row of text. MIGRATION.md and JSON list all of them.
 const MOST_SHOWN: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     Same,
-    /// The difference is intentional and requires no action.
+    /// An intentional difference that requires no action.
     Better,
     ByHand,
 }
@@ -54,7 +54,7 @@ impl Report {
         });
     }
 
-    /// Formats the table as text, with the counts at the end.
+    /// Formats the table as text, with a summary at the end.
     pub(super) fn render(&self) -> String {
         let width = self
             .rows

@@ -1,5 +1,5 @@
-//! Composes the Rust project in memory. We run the commands that a user would run, then apply
-//! everything that is specific to the original.
+//! Composes the Rust project in memory. Runs the commands that a user would run, then applies
+//! everything specific to the original.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,9 +25,8 @@ use rbuilder_go_project::GoProject;
 
 const NO_CRD: &str = "PROJECT lists it, but the Go project has no CRD for it: run `make manifests` there and import it again, unless it was removed or is not an API, such as the configuration of the manager";
 
-/// Composes the Rust project for an original. `project` contains the settings and no kinds. If the
-/// settings cannot be scaffolded, this fails, but kinds that cannot be scaffolded are left to the
-/// user.
+/// Composes the Rust project for an original. `project` contains the settings and no kinds. Fails
+/// if the settings can't be scaffolded; kinds that can't be scaffolded are left to the user.
 pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<Composed<'a>> {
     let mut left = Vec::new();
     let kinds = find_kinds(original, &mut left);
@@ -81,7 +80,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
 
 impl<'a> Composed<'a> {
     /// Records both the imported files and what a command would have scaffolded, so that neither
-    /// counts as a change by the user.
+    /// counts as an edit by the user.
     fn record_files(&mut self) {
         let mut record = ScaffoldedFiles::parse(self.files.get(RECORD).map_or("", String::as_str));
         for (path, text) in self.files.iter().filter(|(path, _)| *path != RECORD) {
@@ -115,8 +114,7 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Applies a command to the files and returns whether it succeeded. If not, that is left to the
-    /// user.
+    /// Applies a command to the files. On failure, returns false and leaves the step to the user.
     fn try_apply(&mut self, what: &str, help: &str, make: impl FnOnce(&Tree) -> Result<Outcome>) -> bool {
         match self.apply(|tree| Ok(make(tree)?.plan)) {
             Ok(()) => true,
@@ -150,8 +148,8 @@ impl<'a> Composed<'a> {
             return Ok(());
         }
         let Some((_, crd)) = kind.crd else {
-            // PROJECT may list a built-in kind as one of the project's kinds. The type in the
-            // source tells us which one is meant.
+            // PROJECT may list a built-in kind as one of the project's kinds. Go by the type in the
+            // source.
             let is_meant = |other: &Kind<'_>| {
                 other.resource.core && other.resource.kind == resource.kind && !other.controllers.is_empty()
             };
@@ -205,7 +203,7 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Helps with a built-in kind that PROJECT lists as one of the project's kinds.
+    /// Help for a built-in kind that PROJECT lists as one of the project's kinds.
     fn describe_unmarked(&self, resource: &Resource) -> String {
         let first = match self.project.known.multigroup {
             true => "",
@@ -226,7 +224,7 @@ impl<'a> Composed<'a> {
             if version.external || !is_there || !(asked.defaulting || asked.validation || asked.conversion) {
                 continue;
             }
-            // A handler serves one kind. If several kinds share a path, only the first keeps it.
+            // A handler serves one kind. If several kinds share a path, the first one keeps it.
             for path in [&mut asked.defaulting_path, &mut asked.validation_path] {
                 if !path.is_empty() && !self.webhook_paths.insert(path.clone()) {
                     path.clear();
@@ -256,8 +254,8 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Restores the original storage version, because that is how objects in clusters are stored.
-    /// `create webhook` has made the hub the storage version.
+    /// Restores the original storage version, in which clusters store objects. `create webhook`
+    /// made the hub the storage version.
     fn keep_storage(&mut self, hub: &Resource, before: Vec<(String, String)>) {
         for (path, text) in before {
             let text = match rust::defines_kind(&text, &hub.kind) && self.is_types_of(&path, hub) {
@@ -289,7 +287,7 @@ impl<'a> Composed<'a> {
     }
 }
 
-/// The first line of an error, and the list that it introduces.
+/// First line of an error, and the list that it introduces.
 fn first_sentence(error: &str) -> String {
     let mut lines = error.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
@@ -299,7 +297,7 @@ fn first_sentence(error: &str) -> String {
     }
 }
 
-/// The CRD. If the project gets a conversion webhook, it's without the conversion.
+/// The CRD, without its conversion if the project gets a conversion webhook.
 fn without_conversion(crd: &Value, kind: &Kind<'_>) -> Value {
     let mut crd = crd.clone();
     let converts = kind

@@ -1,4 +1,4 @@
-//! The Rust project in memory, which the steps of `import` complete one after another.
+//! The Rust project in memory, completed by the steps of `import`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ pub(super) struct Composed<'a> {
     pub(super) project: Project,
     pub(super) kinds: Vec<Kind<'a>>,
     pub(super) ported: Vec<Ported<'a>>,
-    /// The file with the webhooks of each of a kind's versions, by [`webhook_key`].
+    /// The webhook file of each version of a kind, by [`webhook_key`].
     pub(super) webhook_files: BTreeMap<String, String>,
-    /// The path that each handler serves, by `mutating` or `validating` and its file's key.
+    /// The path served by each handler, by `mutating` or `validating` and the key of its file.
     pub(super) served_paths: BTreeMap<(&'static str, String), String>,
-    /// Paths that handlers serve, except for default paths.
+    /// Paths served by handlers, except for default paths.
     pub(super) webhook_paths: BTreeSet<String>,
     pub(super) left: Vec<Leftover>,
     /// Intentional differences.
@@ -32,9 +32,9 @@ pub(super) struct Ported<'a> {
     pub(super) kind: String,
     pub(super) rust_file: String,
     pub(super) go_file: Option<&'a GoFile>,
-    /// Calls that were ported, e.g. `owns Deployment`.
+    /// Ported calls, e.g. `owns Deployment`.
     pub(super) taken: Vec<String>,
-    /// Map functions that the user has to port, with the Rust function's name.
+    /// Map functions that the user has to port, with the name of the Rust function.
     pub(super) maps: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Ported<'a> {
 pub(super) type Unplaced = BTreeSet<(&'static str, String)>;
 
 impl Composed<'_> {
-    /// The first entry of a kind, which is the one for the storage version.
+    /// First entry of a kind, which is for the storage version.
     pub(super) fn stored_resource(&self, resource: &Resource) -> Option<Resource> {
         let mut known = self.project.known.resources.iter();
         known.find(|known| known.same_kind(resource)).cloned()
@@ -55,7 +55,7 @@ impl Composed<'_> {
     }
 }
 
-/// The key for a version's webhooks in [`Composed`]. It starts with the kind.
+/// Key for a version's webhooks in [`Composed`], starting with the kind.
 pub(super) fn webhook_key(version: &Resource) -> String {
     format!(
         "{}/{}/{}",

@@ -14,7 +14,7 @@ use rbuilder_go_project::{Builder, GoFile, GoProject, OtherCall};
 const REGISTRATION: &str = "src/controller/mod.rs";
 const CHAIN: &str = "    Controller::new(reconcile, State::default())";
 
-/// Names that the scaffolded controller already uses.
+/// Names already used by the scaffolded controller.
 const TAKEN: &[&str] = &[
     "Action",
     "Arc",
@@ -29,7 +29,7 @@ const TAKEN: &[&str] = &[
 ];
 
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
-    // Take the kinds out for the loop, because it changes the rest of `composed`.
+    // Take the kinds out for the loop, which changes the rest of `composed`.
     let kinds = std::mem::take(&mut composed.kinds);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut permissions = BTreeSet::new();
@@ -64,7 +64,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
             };
             if let Some((file, builder)) = controller.found {
                 edit.add_builder(original, file, builder);
-                // A file may build several controllers, but its markers count only once.
+                // A file may build several controllers, but its markers only count once.
                 if seen.insert(&file.path) {
                     let rules = rules_of(file, &mut edit.left);
                     for marked in &rules {
@@ -106,8 +106,8 @@ fn rules_of(file: &GoFile, left: &mut Vec<Leftover>) -> Vec<MarkedRule> {
     rules
 }
 
-/// Adds other files' markers, and the role's rules without a marker, to the function that registers
-/// everything.
+/// Adds markers of other files, and rules of the role without a marker, to the function that
+/// registers everything.
 fn add_other_permissions(
     original: &GoProject,
     composed: &mut Composed<'_>,
@@ -150,7 +150,7 @@ fn add_other_permissions(
     }
 }
 
-/// Builder calls and options of controller-runtime, and what to use instead with a `Controller`.
+/// controller-runtime builder calls and options, and what to use instead with a `Controller`.
 const COUNTERPARTS: &[(&str, &str)] = &[
     (
         "CacheSyncTimeout",
@@ -210,7 +210,7 @@ fn advise_on_call(call: &OtherCall, rust_file: &str) -> String {
 
 struct ControllerEdit<'a> {
     text: String,
-    /// The name of the kind's type in the file.
+    /// Name of the kind's type in the file.
     kind: String,
     ported: Ported<'a>,
     calls: Vec<String>,
@@ -260,7 +260,7 @@ impl<'a> ControllerEdit<'a> {
         }
     }
 
-    /// Watches objects that have an owner of the kind, even if the owner is not the controller.
+    /// Watches objects with an owner of the kind, even if the owner isn't the controller.
     fn add_watch_of_owned(&mut self, name: &str) {
         let import = "use kube::core::PartialObjectMeta;".to_owned();
         if !self.imports.contains(&import) {
@@ -272,8 +272,7 @@ impl<'a> ControllerEdit<'a> {
         ));
     }
 
-    /// Adds a watch with a map function that the user has to port. Until then it returns no
-    /// objects.
+    /// Adds a watch with a map function for the user to port. It returns no objects until then.
     fn add_map(&mut self, file: &GoFile, shown: &str, name: &str, handler: &str) {
         let snake = crate::project::names::module_name(shown);
         let mut function = format!("map_{}", snake.trim_end_matches('_'));
@@ -311,8 +310,8 @@ impl<'a> ControllerEdit<'a> {
             .push((format!("{} ({})", handler, shown), function));
     }
 
-    /// Imports a type and returns its name. If the name is taken, returns the full path instead.
-    /// Unknown types are left to the user.
+    /// Imports a type and returns its name, or the full path if the name is taken. Unknown types
+    /// are left to the user.
     fn import(&mut self, found: &Option<FoundType>, (at, shown): (&str, &str)) -> Option<String> {
         let Some(found) = found.as_ref().filter(|found| !found.path.is_empty()) else {
             self.left.push(Leftover::new(at, format!("`{shown}` is neither a kind of Kubernetes nor one of the project: add it with its crate in {}", self.ported.rust_file)));
@@ -337,7 +336,7 @@ impl<'a> ControllerEdit<'a> {
         Some(name)
     }
 
-    /// Replaces the scaffolded permissions by those of the original, which are a superset.
+    /// Replaces the scaffolded permissions with the original's, which are a superset.
     fn set_permissions(&mut self, rules: &[MarkedRule], (group, plural): (&str, &str)) {
         let has_own = rules.iter().any(|MarkedRule { rule, .. }| {
             let has = |list: &[String], word: &str| list.iter().any(|item| item == word || item == "*");
@@ -350,8 +349,7 @@ impl<'a> ControllerEdit<'a> {
         let Some(function) = self.text.find("pub async fn reconcile(") else {
             return;
         };
-        // Otherwise the scaffolded permissions stay, because the controller has to watch its own
-        // kind.
+        // Otherwise keep the scaffolded permissions: a controller has to watch its own kind.
         let start = match (has_own, self.text[..function].find("#[rbac(")) {
             (true, Some(start)) => start,
             _ => function,
@@ -399,7 +397,7 @@ impl<'a> ControllerEdit<'a> {
         self.text.replace_range(start..end, &format!("    {chain}"));
     }
 
-    /// Adds imports. Those from other crates come first, then those from the project, each sorted.
+    /// Adds imports: first from other crates, then from the project, each sorted.
     fn add_imports(&mut self, lines: &mut Vec<String>) {
         let there: Vec<String> = self
             .text

@@ -12,9 +12,9 @@ pub(super) struct Accounts {
     pub(super) ours: String,
 }
 
-/// Finds those of the original's roles that have an equivalent under another name, and the bindings
-/// of such roles, each with its equivalent. A role is equivalent if it grants the permissions to
-/// the same accounts. We need this because both kubebuilder and projects have renamed roles.
+/// Finds roles of the original with an equivalent under another name, and the bindings of such
+/// roles, each with its equivalent. Equivalent roles grant the permissions to the same accounts.
+/// Needed because both kubebuilder and projects have renamed roles.
 pub(super) fn find_counterparts(
     theirs: &Objects,
     ours: &Objects,
@@ -41,8 +41,7 @@ pub(super) fn find_counterparts(
             };
             own.0 == key.0 && is_held && has_all(granted)
         });
-        // A wildcard counts as one permission although it grants the most, so compare wildcards
-        // first.
+        // A wildcard counts as one permission but grants the most, so compare wildcards first.
         let breadth = |granted: &BTreeSet<Permission>| {
             let wildcards = granted.iter().filter(|permission| permission.4 == "*").count();
             (wildcards, granted.len())
@@ -83,7 +82,7 @@ fn role_of(binding: &Value) -> (String, String) {
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// The subjects bound to a role, each with the kind of the binding.
+/// Subjects bound to a role, each with the kind of the binding.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),
@@ -106,13 +105,13 @@ pub(super) fn account_of(deployment: Option<&Value>) -> String {
     account.and_then(Value::as_str).unwrap_or("default").to_owned()
 }
 
-/// The subjects of a binding, as kind and name.
+/// Subjects of a binding, as kind and name.
 pub(super) fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects
         .map(|subject| {
             let (kind, name) = (text(&subject["kind"]), text(&subject["name"]));
-            // Leave out the name of the manager's account, which may differ between the projects.
+            // The name of the manager's account may differ between the projects.
             let is_manager = kind == "ServiceAccount" && name == account;
             (kind, if is_manager { String::new() } else { name })
         })

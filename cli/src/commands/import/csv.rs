@@ -1,4 +1,4 @@
-//! The base of the ClusterServiceVersion. Descriptions of kinds and fields become `#[csv(…)]`, and
+//! The base of the ClusterServiceVersion. Descriptions of kinds and fields become `#[csv(…)]`;
 //! everything else stays in a base.
 
 use rbuilder_generator::yaml;
@@ -10,12 +10,12 @@ use crate::bundle::version::is_version;
 use crate::bundle::{Base, EntryMarkers, list_owned};
 use rbuilder_go_project::GoProject;
 
-/// Finds the bases of a project, and their paths. There should be only one.
+/// Finds the bases of a project with their paths. There should only be one.
 fn find_bases(original: &GoProject) -> impl Iterator<Item = (&str, &Value)> {
     original.documents(Base::FOLDER, Base::KIND)
 }
 
-/// Converts the base's entries for a CRD, one for each version.
+/// Converts the base's entries for a CRD, one per version.
 pub(super) fn read_entries<'a>(original: &'a GoProject, crd: &Value) -> Vec<EntryMarkers<'a>> {
     let entries = find_bases(original).next().into_iter();
     let entries = entries.flat_map(|(_, base)| list_owned(base));
@@ -73,7 +73,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
 struct SplitBase {
     rest: Value,
     counts: Counts,
-    /// CRDs and fields that the base describes and the project does not have.
+    /// CRDs and fields that the base describes but the project doesn't have.
     unknown: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Ports what identifies a deployment in a cluster, i.e. the namespace, the name prefix, the Lease,
-//! object names and the selector. Also ports resources and the enabled components.
+//! Ports what identifies a deployment in a cluster: the namespace, the name prefix, the Lease,
+//! object names and the selector. Also ports resources and enabled components.
 
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -21,7 +21,7 @@ const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
 const MANAGER_NAME: &str = "controller-manager";
 const METRICS_SERVICE: &str = "controller-manager-metrics-service";
-/// How the metrics Service's file ends, in kubebuilder and in projects that rename it.
+/// Suffixes of the metrics Service's file, in kubebuilder and in projects that rename it.
 const METRICS_SERVICES: [&str; 2] = ["metrics_service.yaml", "auth_proxy_service.yaml"];
 
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
@@ -84,15 +84,15 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
 
 const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
-/// Finds the objects that identify the manager and have another name in the original, each with its
-/// kind, scaffolded name and original name.
+/// Finds the objects that identify the manager and have another name in the original, as kind,
+/// scaffolded name and original name.
 fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
     let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let deployment = find_deployment(original);
     let metrics = find_metrics_service(original);
     let found = [
         ("Deployment", MANAGER_NAME, deployment.and_then(name)),
-        // Objects about the Deployment have its name.
+        // Named after the Deployment.
         ("PodDisruptionBudget", MANAGER_NAME, deployment.and_then(name)),
         ("HorizontalPodAutoscaler", MANAGER_NAME, deployment.and_then(name)),
         ("ServiceAccount", MANAGER_NAME, find_account(original)),
@@ -101,7 +101,7 @@ fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String
     let renamed = found
         .into_iter()
         .filter_map(|(kind, before, after)| Some((kind, before, after?)));
-    // An invalid name cannot belong to an object in a cluster.
+    // An invalid name can't belong to an object in a cluster.
     renamed
         .filter(|(_, before, after)| before != after && is_dns_1123_subdomain(after))
         .collect()
@@ -127,7 +127,7 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
         .map(|(_, service)| service)
 }
 
-/// The unprefixed name of the manager's service account.
+/// Unprefixed name of the manager's service account.
 pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let pod = &find_deployment(original)?["spec"]["template"]["spec"];
     let account = pod["serviceAccountName"].as_str()?;
@@ -135,8 +135,7 @@ pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let names = original
         .documents("config/rbac/", "ServiceAccount")
         .filter_map(|(_, object)| object["metadata"]["name"].as_str());
-    // A Deployment may also refer to the account with the prefix, which kustomize then leaves
-    // unchanged.
+    // A Deployment may also use the account's prefixed name, which kustomize then leaves alone.
     let is_named = |name: &&str| *name == account || format!("{prefix}{name}") == account;
     Some(names.into_iter().find(is_named).unwrap_or(account).to_owned())
 }
@@ -160,7 +159,7 @@ pub(super) fn name_prefix(original: &GoProject) -> &str {
 /// Renames the Deployment, the service account and the metrics Service to their original names, in
 /// objects, patches, targets and bindings.
 fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
-    // With another name, the cluster would get a second object.
+    // Under another name, the cluster would get a second object.
     for (kind, before, after) in find_renames(original) {
         let is_config = |path: &str| path.starts_with("config/") && path.ends_with(".yaml");
         for (path, text) in &mut composed.files {
@@ -267,7 +266,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
         text.replace_range(block, &print_map(selector, 4));
     }
     let mut renamed: Vec<(String, Value, Value)> = Vec::new();
-    // The Deployment itself has labels too, above the template.
+    // The Deployment itself also has labels, above the template.
     let template = text.find("\n  template:").unwrap_or(text.len());
     if let Some(block) = find_block(&text[template..], "      labels:\n") {
         let block = template + block.start..template + block.end;
@@ -297,7 +296,7 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Replaces a pod label in all manifests in which the scaffold selects by it.
+/// Replaces a pod label in all scaffolded manifests that select by it.
 fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
     let line = |value: &Value| {
         format!(

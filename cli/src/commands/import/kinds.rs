@@ -20,11 +20,11 @@ const UNLINKED: &str = "no program of the Go project imports its package, so the
 
 #[derive(Debug)]
 pub(super) struct Kind<'a> {
-    /// The first entry in PROJECT, or an entry derived from the CRD.
+    /// First entry in PROJECT, or an entry derived from the CRD.
     pub(super) resource: Resource,
-    /// All versions. Those in PROJECT come first, then those that are only in the CRD.
+    /// All versions: first those in PROJECT, then those only in the CRD.
     pub(super) versions: Vec<Resource>,
-    /// The CRD's path, and the CRD.
+    /// The CRD and its path.
     pub(super) crd: Option<(&'a str, &'a Value)>,
     pub(super) controllers: Vec<GoController<'a>>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Kind<'a> {
 pub(super) struct GoController<'a> {
     /// `None` for the default name.
     pub(super) name: Option<String>,
-    /// The file and the calls that set it up. `None` if we recognized no setup in the source.
+    /// The file and the calls that set it up. `None` if we found no setup in the source.
     pub(super) found: Option<(&'a GoFile, &'a Builder)>,
 }
 
@@ -52,7 +52,7 @@ impl Leftover {
     }
 }
 
-/// Collects the kinds in PROJECT's order, followed by kinds that only have a CRD.
+/// Collects the kinds in PROJECT order, followed by kinds that only have a CRD.
 pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) -> Vec<Kind<'a>> {
     let mut crds: BTreeMap<(String, String), FoundDefinition<'a>> = BTreeMap::new();
     for found in original.definitions() {
@@ -87,8 +87,8 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
         let mut resource = resource.clone();
         resource.core |= resource.api.is_none() && !resource.external && resource.path.starts_with(BUILT_IN);
         if let Some(found) = find_built_in(&resource.path, &resource.kind).filter(|_| resource.core) {
-            // The user typed group and domain by hand, so derive group and version from the Go
-            // package path.
+            // Group and domain are manual input, so derive group and version from the Go package
+            // path.
             let meant = built_in_resource(&found);
             (resource.group, resource.domain, resource.version) = (meant.group, meant.domain, meant.version);
         }
@@ -135,8 +135,7 @@ pub(super) fn find_kinds<'a>(original: &'a GoProject, left: &mut Vec<Leftover>) 
     kinds
 }
 
-/// Counts the project's API groups among its CRDs. A group is the project's if it is in the
-/// project's domain or listed in PROJECT.
+/// Counts the project's API groups among its CRDs, i.e. groups in its domain or listed in PROJECT.
 pub(super) fn count_groups(original: &GoProject) -> usize {
     let known = &original.project.known;
     let listed: Vec<String> = known
@@ -154,16 +153,14 @@ pub(super) fn count_groups(original: &GoProject) -> usize {
     own.map(|found| found.group()).collect::<BTreeSet<_>>().len()
 }
 
-/// Assigns controllers to kinds. We take those that the source sets up and those that only PROJECT
-/// lists.
+/// Assigns controllers to kinds: those set up in the source, and those only listed in PROJECT.
 fn find_controllers<'a>(original: &'a GoProject, kinds: &mut Vec<Kind<'a>>, left: &mut Vec<Leftover>) {
     let types = GoTypes::new(original);
     let has_controllers = |linked: &BTreeSet<&str>| {
         let mut files = original.files.iter();
         files.any(|file| !file.controllers.is_empty() && linked.contains(folder_of(&file.path)))
     };
-    // If no controller is reachable, we haven't understood the program, so treat all controllers as
-    // linked.
+    // If no controller is reachable, we misunderstood the program, so treat all of them as linked.
     let linked = original.linked_folders().filter(has_controllers);
     for file in &original.files {
         let is_linked = linked
@@ -221,7 +218,7 @@ fn is_listed(original: &GoProject, found: &FoundType) -> bool {
     })
 }
 
-/// The index of a kind in the list. A built-in kind that PROJECT does not list is added.
+/// Index of a kind in the list. Adds a built-in kind that PROJECT doesn't list.
 fn place_of(kinds: &mut Vec<Kind<'_>>, found: &FoundType) -> Option<usize> {
     let is_it =
         |kind: &Kind<'_>| kind.resource.kind == found.kind && kind.resource.qualified_group() == found.group;
@@ -284,7 +281,7 @@ impl Kind<'_> {
             .iter()
             .flat_map(|version| version.controller_names())
             .collect();
-        // PROJECT may name controllers whose setup we did not recognize.
+        // PROJECT may name controllers whose setup we didn't find.
         if self.controllers.is_empty() {
             let names = recorded.into_iter();
             self.controllers = names
@@ -319,7 +316,7 @@ impl Kind<'_> {
 
     pub(super) fn webhooks(&self, version: &Resource) -> Option<Webhooks> {
         let mut webhooks = version.webhooks.clone()?;
-        // An older PROJECT does not list the spokes.
+        // An older PROJECT doesn't list the spokes.
         if webhooks.conversion && webhooks.spoke.is_empty() {
             let others = self.crd_versions();
             webhooks.spoke = others

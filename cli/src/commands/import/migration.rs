@@ -1,4 +1,4 @@
-//! MIGRATION.md: what was ported from each Go file, and what remains for the user.
+//! MIGRATION.md: what was ported from each Go file, and what is left to the user.
 
 use super::comparison::{Match, Report};
 use super::composed::{Composed, Ported};
@@ -7,10 +7,10 @@ use rbuilder_go_project::{GoFile, GoProject};
 
 pub(super) const MIGRATION: &str = "MIGRATION.md";
 
-/// Lines of a function with a single statement, minus one.
+/// Line span (last minus first line) of a function with a single statement.
 const LINES_OF_ACCESSOR: usize = 2;
 
-/// Lines of a function without any logic, minus one.
+/// Line span (last minus first line) of a function without any logic.
 const LINES_OF_HELPER: usize = 7;
 
 pub(super) fn render(original: &GoProject, composed: &Composed<'_>, report: &Report) -> String {
@@ -67,8 +67,7 @@ struct Section<'a> {
     lines: usize,
 }
 
-/// The order of files. Reconcilers and admission handlers come first, because the other files only
-/// support them.
+/// Order of files. Reconcilers and admission handlers come first; other files only support them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Controller,

@@ -5,9 +5,9 @@
 //!   ─▶ plan ─▶ generated manifests ─▶ table and MIGRATION.md
 //! ```
 //!
-//! We scaffold the project in memory with the commands that a user would run, and then edit it
-//! where the original differs. That's why `update` works on it like on any other project. If we
-//! don't recognize something, it becomes a row of the table and of MIGRATION.md. We never guess.
+//! The project is scaffolded in memory with the commands that a user would run, and then edited
+//! where the original differs. So `update` works as on any other project. Anything that we don't
+//! recognize becomes a row of the table and of MIGRATION.md. We never guess.
 
 mod applied;
 mod blocks;
@@ -87,7 +87,7 @@ pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<
 /// Plans the changes of `import`, and compares the result with the original.
 fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outcome, Report)> {
     let mut original = GoProject::read(source)?;
-    // PROJECT records this only if a command added the second group.
+    // PROJECT only records this if a command added the second group.
     original.project.known.multigroup |= kinds::count_groups(&original) > 1;
     let (mut project, warnings) = init::new_project(tree, &init_flags(flags, &original))?;
     project.known.resources.clear();

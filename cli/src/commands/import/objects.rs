@@ -14,8 +14,8 @@ use crate::plan::Plan;
 use crate::tree::Tree;
 use rbuilder_go_project::GoProject;
 
-/// Kinds whose `spec` is compared. Roles are compared by permissions, and the Deployment has
-/// separate rows.
+/// Kinds to compare by `spec`. Roles are compared by permissions, and the Deployment has its own
+/// rows.
 const COMPARED: &[&str] = &[
     "Service",
     "Certificate",
@@ -58,7 +58,7 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
         match ours.get(&key) {
             Some(own) if COMPARED.contains(&kind.as_str()) => compare_spec(&what, found, own, rows.report),
             Some(own) => compare_rest(&what, found, own, &accounts, &mut rows),
-            // CRDs have separate rows.
+            // CRDs have their own rows.
             None if kind == "CustomResourceDefinition" => {}
             None if kind == "Namespace" && is_namespace_of(original, name) => {}
             None if counterparts.contains_key(&key) => rows.report.add(
@@ -90,24 +90,24 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
     }
 }
 
-/// Whether this is the Namespace of `config/default`, whose name kustomize sets.
+/// Whether this is the Namespace of `config/default`, whose name is set by kustomize.
 fn is_namespace_of(original: &GoProject, name: &str) -> bool {
     let kustomization = original.first_document("config/default/kustomization.yaml");
     kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
 }
 
-/// Kinds whose objects have separate rows.
+/// Kinds whose objects have their own rows.
 const HAVE_ROWS: [&str; 4] = [
     "CustomResourceDefinition",
     "Deployment",
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",
 ];
-/// The role that has a separate row.
+/// The role that has its own row.
 const MANAGER_ROLE: &str = "config/rbac/role.yaml";
 
-/// Adds a row for an object that differs between the projects. Kinds that are compared by `spec`
-/// are not handled here, and neither are the manager's objects, which have separate rows.
+/// Adds a row for an object that differs between the projects. Excludes kinds that are compared by
+/// `spec`, and the manager's objects, which have their own rows.
 fn compare_rest(
     what: &str,
     theirs: &AppliedObject,
@@ -128,7 +128,7 @@ fn compare_rest(
         let (old, new) = (&before[key.as_str()], &after[key.as_str()]);
         let is_same = match key.as_str() {
             "apiVersion" | "metadata" | "status" => true,
-            // The manager's account has a separate row.
+            // The manager's account has its own row.
             "subjects" => subjects_of(before, &accounts.theirs) == subjects_of(after, &accounts.ours),
             _ => false,
         };
@@ -149,14 +149,13 @@ fn compare_rest(
     }
 }
 
-/// The table, and the roles that grant more than in the original, which share one row.
+/// The table, and the roles that grant more than in the original, which share a row.
 struct Rows<'a> {
     report: &'a mut Report,
     richer_roles: Vec<String>,
 }
 
-/// Resources used for leader election, as group and resource. The Go library needs more permissions
-/// on them than ours.
+/// Group and resource of leader election. The Go library needs more permissions on these than ours.
 const ELECTION: &[(&str, &str)] = &[
     ("", "configmaps"),
     ("", "events"),
@@ -225,8 +224,8 @@ fn compare_spec(what: &str, theirs: &AppliedObject, ours: &AppliedObject, report
     }
 }
 
-/// Whether two values mean the same to a Service's clients. The default protocol doesn't matter,
-/// and neither do named target ports, because older projects point these at another container.
+/// Whether two values are equivalent for a Service's clients. The default protocol doesn't matter,
+/// and neither do named target ports, which older projects point at another container.
 fn is_alike(before: &Value, after: &Value) -> bool {
     let ports = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_named = [before, after]

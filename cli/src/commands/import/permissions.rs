@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::comparison::{Match, prefixed};
 use crate::commands::permissions::{Permission, is_granted};
 
-/// Compares the permissions of two roles. Describes what is missing, or if nothing is, what is
-/// additional.
+/// Compares the permissions of two roles. Describes missing permissions, or else additional ones.
 pub(super) fn compare_permissions(
     theirs: &BTreeSet<Permission>,
     ours: &BTreeSet<Permission>,

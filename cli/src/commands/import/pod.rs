@@ -1,11 +1,11 @@
-//! Ports the parts of the manager's pods that do not depend on the language, i.e. environment,
-//! volumes and mounts, and scheduling.
+//! Ports the language-independent parts of the manager's pods: environment, volumes and mounts, and
+//! scheduling.
 
 use serde_json::{Map, Value};
 
 use super::blocks::{find_block, print_indented, print_map};
 
-/// Variables for the library's flags whose values differ from Go's. All other flags are the same as
+/// Variables for flags of the library whose values differ from Go's. All other flags match
 /// kubebuilder's.
 const FLAG_VARIABLES: [&str; 2] = ["LOG_FORMAT", "LOG_LEVEL"];
 
@@ -44,8 +44,7 @@ pub(super) fn port_pod(template: &Value, manifest: &mut String) {
     add_annotations(manifest, &template["metadata"]["annotations"]);
 }
 
-/// Adds fields that are missing in the manifest above the line `before`, with that line's
-/// indentation.
+/// Adds fields missing in the manifest above the line `before`, with the same indentation.
 fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str) {
     let indent = before.len() - before.trim_start().len();
     let is_new = |key: &str| !manifest.contains(&format!("\n{}{key}:", " ".repeat(indent)));
@@ -62,7 +61,7 @@ fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str
     }
 }
 
-/// Adds pod annotations. The scaffold's default container for kubectl stays.
+/// Adds pod annotations. Keeps the scaffold's default container for kubectl.
 fn add_annotations(manifest: &mut String, annotations: &Value) {
     let template = manifest.find("\n  template:").unwrap_or(manifest.len());
     let Some(block) = find_block(&manifest[template..], "      annotations:\n") else {
@@ -81,8 +80,8 @@ fn add_annotations(manifest: &mut String, annotations: &Value) {
 
 const ACCOUNT: &str = "      serviceAccountName: ";
 
-/// Adds entries to the list below a key, unless the list already has an entry with the same name.
-/// If there is no list, we insert it above the line `before`.
+/// Adds entries to the list below a key, except for entries whose name is in the list already. A
+/// missing list is inserted above the line `before`.
 fn add_entries(manifest: &mut String, key: &str, mut entries: Vec<Value>, before: &str) {
     let indent = " ".repeat(key.len() - key.trim_start().len());
     let at = match manifest.find(key) {

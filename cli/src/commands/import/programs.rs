@@ -1,9 +1,10 @@
-//! A Go project's programs and commands. src/main.rs replaces the manager, but none of the others.
+//! The programs and commands of a Go project. src/main.rs replaces the manager, but none of the
+//! others.
 
 use crate::paths::folder_of;
 use rbuilder_go_project::GoFile;
 
-/// Flags that kubebuilder scaffolds, and that the manager supports or no longer needs.
+/// Flags scaffolded by kubebuilder that the manager supports or no longer needs.
 const KNOWN_FLAGS: &[&str] = &[
     "metrics-bind-address",
     "health-probe-bind-address",
@@ -49,8 +50,8 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Describes the parts of a program in a file and what to do about them. Returns an empty
-    /// string if there are none.
+    /// Describes the parts of a program in a file and what to do about them. Empty if there are
+    /// none.
     pub(super) fn describe(&self, file: &GoFile) -> String {
         let program = &file.program;
         let other = self.name_other(file);
@@ -82,8 +83,8 @@ impl<'a> Programs<'a> {
         self.manager.is_some_and(|manager| manager.path == file.path)
     }
 
-    /// The program or command that a file belongs to. `None` if it belongs to the manager or to no
-    /// program.
+    /// The program or command of a file. `None` for the manager's files and for files outside of
+    /// any program.
     fn name_other(&self, file: &GoFile) -> Option<String> {
         let folder = folder_of(&file.path);
         if self.is_manager(file) {
@@ -101,7 +102,7 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// Ranks a file by how likely it starts the manager. Higher is likelier.
+/// Ranks a file by how likely it is to start the manager, with the likeliest highest.
 fn rank(file: &GoFile) -> (usize, bool, bool) {
     (
         file.program.setups,

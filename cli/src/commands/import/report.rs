@@ -1,4 +1,4 @@
-//! The table: compares a cluster's objects from the Rust project with those from the original.
+//! The table: compares a cluster's objects from the Rust project with the original's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,7 +136,7 @@ fn compare_webhooks(
             continue;
         };
         let differing = differing_keys(published.webhook, own);
-        // Several of the original's webhooks may share a path, but a handler serves one kind.
+        // Several webhooks of the original may share a path, but a handler serves one kind.
         let is_shared = names_of_path
             .get(published.path())
             .is_some_and(|names| *names > 1);
@@ -167,7 +167,7 @@ fn without_path(webhook: &Value) -> Value {
     webhook
 }
 
-/// Whether one webhook is the part of another that concerns one kind. They may only differ in name,
+/// Whether one webhook is the part of another one for a single kind. They may only differ in name,
 /// path and resources.
 fn is_part(part: &Value, whole: &Value) -> bool {
     let plain = |webhook: &Value| {
@@ -193,7 +193,7 @@ fn is_part(part: &Value, whole: &Value) -> bool {
     !parts.is_empty() && plain(part) == plain(whole) && parts.iter().all(is_within)
 }
 
-/// Whether webhooks together cover another one, each with some of its resources.
+/// Whether webhooks cover another one together, each with some of its resources.
 fn is_whole<'a>(whole: &Value, ours: impl Iterator<Item = &'a Value>) -> bool {
     let resources = |webhook: &Value| -> BTreeSet<String> {
         let rules = webhook["rules"].as_array().into_iter().flatten();

@@ -1,5 +1,5 @@
-//! Maps Go types to Rust types. These are Kubernetes' own types in k8s-openapi, and the types of
-//! the project's kinds.
+//! Maps Go types to Rust types: Kubernetes types in k8s-openapi, and the types of the project's
+//! kinds.
 
 use rbuilder_generator::find_kubernetes_kind;
 
@@ -13,11 +13,11 @@ pub(super) struct GoTypes<'a> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundType {
-    /// API group, with its domain.
+    /// API group with its domain.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
-    /// Rust path, e.g. `k8s_openapi::api::apps::v1::Deployment`. It is empty for a kind that is not
+    /// Rust path, e.g. `k8s_openapi::api::apps::v1::Deployment`. Empty for a kind that isn't
     /// imported.
     pub(super) path: String,
 }
@@ -58,7 +58,7 @@ impl<'a> GoTypes<'a> {
         })
     }
 
-    /// Finds one of the project's kinds by its package's directory, which ends in `<version>` or
+    /// Finds one of the project's kinds by its package directory, which ends in `<version>` or
     /// `<group>/<version>`.
     fn find_by_crd(&self, package: &str, name: &str) -> Option<FoundType> {
         let below = package
@@ -81,8 +81,8 @@ impl<'a> GoTypes<'a> {
             })
             .map(|found| {
                 let group = found.group().to_owned();
-                // A kind listed in PROJECT may have another domain. All other kinds outside of the
-                // project's domain are not imported.
+                // A kind listed in PROJECT may have another domain. Other kinds outside of the
+                // project's domain aren't imported.
                 let is_listed = |listed: &&Resource| listed.kind == name && listed.qualified_group() == group;
                 let listed = known.resources.iter().find(is_listed);
                 let own = match listed {

@@ -24,8 +24,8 @@ impl Scaffolded {
     }
 }
 
-/// Ports the samples. Each replaces its version's scaffolded sample, and the remaining ones are
-/// added next to them.
+/// Ports the samples. Each one replaces the scaffolded sample of its version; the rest is added
+/// next to these.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
     let resources = composed.project.known.resources.clone();
     let scaffolded: Vec<Scaffolded> = resources
@@ -47,8 +47,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
         .collect();
     for file in &samples {
         match taken.iter().find(|(path, _)| *path == file.path) {
-            // kubebuilder scaffolds samples with an empty spec. Ours is better, since it has all
-            // required fields.
+            // kubebuilder scaffolds samples with an empty spec. Ours has all required fields, so
+            // keep it.
             Some((_, Scaffolded { kind, path, .. })) if file.documents.iter().all(is_empty) => {
                 let reason = format!(
                     "that of the Go project has no fields, and {path} has those that the schema requires"
@@ -66,8 +66,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     Ok(())
 }
 
-/// Splits the files with samples. A file with a scaffolded sample's name keeps a single object. The
-/// rest goes to a file next to it.
+/// Splits files with samples. A file named like a scaffolded sample keeps a single object; the rest
+/// goes to a file next to it.
 fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifests> {
     let all = original.manifests.iter();
     let files = all.filter(|file| file.path.starts_with(FOLDER) && file.path != LIST);
@@ -105,15 +105,15 @@ fn split_samples(original: &GoProject, scaffolded: &[Scaffolded]) -> Vec<Manifes
     samples
 }
 
-/// An unused path next to another, e.g. `a_2.yaml` for `a.yaml`.
+/// An unused path next to another one, e.g. `a_2.yaml` for `a.yaml`.
 fn free_path(path: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let (stem, ending) = path.rsplit_once('.').unwrap_or((path, "yaml"));
     let mut paths = (2..).map(|number| format!("{stem}_{number}.{ending}"));
     paths.find(|path| !is_taken(path)).unwrap_or_default()
 }
 
-/// Finds the original's sample that replaces a scaffolded one. This is the sample with the same
-/// name, or else the first one with fields.
+/// Finds the original's sample that replaces a scaffolded one: the sample of the same name, or else
+/// the first one with fields.
 fn find_sample<'a>(place: &Scaffolded, samples: &'a [Manifests]) -> Option<&'a Manifests> {
     let is_of_version = |file: &&Manifests| match file.documents.as_slice() {
         [document] => place.describes(document),

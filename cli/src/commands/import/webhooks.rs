@@ -12,7 +12,7 @@ use crate::commands::permissions::list_strings;
 use crate::project::{Resource, Webhooks};
 use rbuilder_go_project::GoProject;
 
-/// The webhooks of a version with their paths, according to the configurations.
+/// Webhooks of a version with their paths, according to the configurations.
 pub(super) fn with_configurations(
     original: &GoProject,
     kind: &Kind<'_>,
@@ -32,7 +32,7 @@ pub(super) fn with_configurations(
             found.what == what && owner.is_some_and(|owner| owner.same(version))
         };
         let Some(found) = published.iter().find(is_own) else {
-            // If the project has no configurations at all, we have to believe PROJECT.
+            // Without any configurations, rely on PROJECT.
             *is_wanted &= !has_configurations(original);
             continue;
         };
@@ -49,7 +49,7 @@ pub(super) fn with_configurations(
     webhooks
 }
 
-/// Leaves webhooks to the user that PROJECT lists and no configuration contains.
+/// Leaves webhooks that PROJECT lists but no configuration contains to the user.
 pub(super) fn leave_unpublished(original: &GoProject, kind: &Kind<'_>, left: &mut Vec<Leftover>) {
     if !has_configurations(original) {
         return;
@@ -77,7 +77,7 @@ pub(super) fn leave_unpublished(original: &GoProject, kind: &Kind<'_>, left: &mu
     }
 }
 
-/// The webhooks that a handler serves, which become attributes on it.
+/// The webhooks served by a handler, which become its attributes.
 struct Served<'a> {
     file: String,
     what: &'static str,
@@ -85,7 +85,7 @@ struct Served<'a> {
     webhooks: Vec<Part<'a>>,
 }
 
-/// The part of a webhook that concerns one kind.
+/// The part of a webhook for a single kind.
 struct Part<'a> {
     webhook: &'a Value,
     resources: Vec<String>,
@@ -93,8 +93,8 @@ struct Part<'a> {
     is_first: bool,
 }
 
-/// Replaces the scaffolded attributes by ones that generate the original webhooks. A handler serves
-/// one kind, so we split a webhook for several kinds.
+/// Replaces the scaffolded attributes with ones that generate the original webhooks. A handler
+/// serves one kind, so a webhook for several kinds is split.
 pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     let published = find_published(original);
     let mut handlers = Vec::new();
@@ -112,7 +112,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
                 });
                 let own: Vec<&Published<'_>> = own.collect();
                 let Some(first) = own.first() else { continue };
-                // A handler serves one path, and has an attribute for each webhook there.
+                // A handler serves one path, with an attribute for each webhook there.
                 let mut webhooks = Vec::new();
                 for found in own.iter().filter(|found| found.path() == first.path()) {
                     let name = (what, found.name());
@@ -161,8 +161,8 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// The resources and subresources of a kind in the first rule of a webhook. If there are none, it's
-/// all resources of the rule.
+/// Resources and subresources of a kind in the first rule of a webhook, or else all resources of
+/// the rule.
 fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     let all = list_strings(&webhook["rules"][0]["resources"]);
     let is_own = |resource: &&String| {
@@ -173,7 +173,7 @@ fn resources_of(webhook: &Value, plural: &str) -> Vec<String> {
     if own.is_empty() { all } else { own }
 }
 
-/// Fields that restrict a webhook, and the attribute arguments for them.
+/// Fields that restrict a webhook, and the corresponding attribute arguments.
 const RESTRICTIONS: [(&str, &str); 3] = [
     ("matchConditions", "match_condition"),
     ("namespaceSelector", "namespace_selector"),
@@ -194,7 +194,7 @@ fn leave_restrictions(webhook: &Value, file: &str, left: &mut Vec<Leftover>) {
     }
 }
 
-/// The arguments for a selector or for match conditions, or `None` if the value has another form.
+/// Arguments for a selector or for match conditions, or `None` for any other form.
 fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
     let string = |value: &Value| value.as_str().map(quoted);
     if let Some(conditions) = value.as_array().filter(|_| argument == "match_condition") {
@@ -250,7 +250,7 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
     let mut offset = 0;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for (at, line) in lines.iter().enumerate() {
-        // rustfmt moves the arguments to the next line if there are many.
+        // rustfmt moves long arguments to the next line.
         let rest = format!("{}{}", line, lines.get(at + 1).copied().unwrap_or_default());
         if is_start(line.trim_end()) && rest.contains(what) {
             start = Some(offset);
@@ -266,8 +266,8 @@ fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
 /// Field with the supported AdmissionReview versions.
 pub(super) const REVIEW_VERSIONS: &str = "admissionReviewVersions";
 
-/// The attribute that generates a webhook. Arguments that equal the default are left out. So is the
-/// path if another handler serves it.
+/// The attribute that generates a webhook, without arguments that equal the default, and without
+/// the path if another handler serves it.
 fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool) -> String {
     let mut arguments = vec![what.to_owned()];
     let kind = version.kind.to_lowercase();
@@ -337,7 +337,7 @@ fn print_marker(what: &str, part: &Part<'_>, version: &Resource, has_path: bool)
     print_attribute("webhook", &arguments)
 }
 
-/// The core group is an empty string, so it needs to be named.
+/// The core group is an empty string, so name it explicitly.
 fn arguments_of_group(add: &mut impl FnMut(&str, String), groups: &[String]) {
     match groups {
         [core] if core.is_empty() => add("groups", "core".to_owned()),

@@ -14,7 +14,7 @@ use rbuilder_go_project::GoProject;
 
 const MANAGER: &str = "config/manager/manager.yaml";
 
-/// Fields with separate rows, and fields that depend on others or on the image.
+/// Fields with their own rows, and fields that depend on others or on the image.
 const KNOWN_OF_SPEC: &[&str] = &["replicas", "selector", "template"];
 const KNOWN_OF_POD: &[&str] = &["containers", "serviceAccount", "serviceAccountName", "volumes"];
 const KNOWN_OF_CONTAINER: &[&str] = &[
@@ -62,7 +62,7 @@ fn pod_of(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]
 }
 
-/// Adds the rows for the fields that identify the Deployment in a cluster.
+/// Adds rows for the fields that identify the Deployment in a cluster.
 fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: &mut Report) {
     let prefix = name_prefix(original);
     for (what, pointer) in [
@@ -77,7 +77,7 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
     ] {
         let value = |deployment: &Value| deployment.pointer(pointer).cloned().unwrap_or_default();
         let (before, after) = (value(theirs), value(ours));
-        // kustomize prefixes a name unless it already has the prefix.
+        // kustomize adds the prefix to a name, unless the name already has it.
         let is_prefixed =
             || before.as_str() == after.as_str().map(|name| format!("{prefix}{name}")).as_deref();
         // Labels in the kustomization may be part of the selector, so they are left to the user.
@@ -85,7 +85,7 @@ fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: 
         let is_same = before == after && is_whole
             || before.is_null() && pointer.ends_with("replicas")
             || pointer.ends_with("serviceAccountName") && is_prefixed();
-        // Other pods use the `default` account of the namespace too, so a new account is an
+        // The `default` account is shared with other pods in the namespace, so a new account is an
         // improvement.
         let is_new = before.is_null() && pointer.ends_with("serviceAccountName");
         match (is_same, is_whole) {
@@ -151,8 +151,7 @@ fn compare_lists(theirs: &Value, ours: &Value, report: &mut Report) {
     }
 }
 
-/// Renames an argument as in newer projects, because kubebuilder 2 had another flag for leader
-/// election.
+/// Renames an argument as in newer projects: kubebuilder 2 had another flag for leader election.
 fn renamed_argument(argument: &Value) -> Value {
     match argument.as_str() {
         Some("--enable-leader-election" | "--enable-leader-election=true") => "--leader-elect".into(),
@@ -160,7 +159,7 @@ fn renamed_argument(argument: &Value) -> Value {
     }
 }
 
-/// Ports that the scaffold serves. Its components add them to the container.
+/// Ports served by the scaffold, whose components add them to the container.
 const SERVED: &[(u64, &str)] = &[(8443, "metrics"), (9443, "webhooks")];
 
 fn compare_ports(theirs: &[Value], ours: &[Value], report: &mut Report) {

@@ -3,8 +3,8 @@
 //! The package keeps all its files, including `Cargo.toml`. We add the files that deploy and test
 //! the package: `config/`, an end-to-end test, and a Makefile, Dockerfile and workflows unless the
 //! package already has them. PROJECT records everything on which the scaffold depends, i.e. names
-//! in the package, and the paths that were left out. If the package has changed, run the command
-//! again: it updates the scaffold with a three-way merge.
+//! in the package, and the paths that were left out. After changes to the package, running the
+//! command again updates the scaffold by a three-way merge.
 
 use std::collections::BTreeSet;
 
@@ -53,8 +53,8 @@ pub(super) fn is_adopted(tree: &Tree) -> Result<bool> {
     Ok(project.is_some_and(|project| project.known.rbuilder.package.is_some()))
 }
 
-/// Plans to adopt the package, or to update the scaffold of an adopted package. There must be a
-/// package with a binary, and the directory must not contain a project with a scaffolded package.
+/// Plans to adopt the package, or to update the scaffold of an adopted package. Fails if there is
+/// no package with a binary, or if the directory contains a project with a scaffolded package.
 pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     let known = scaffold::read_project(tree)?;
     let recorded = match &known {
@@ -80,15 +80,14 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     }
     let flags = &flags;
     let mut project = request(tree, flags, Some(&summary))?;
-    // Without its own workspace, the package belongs to one in a parent directory, whether or not
-    // that workspace lists it.
+    // A package without its own workspace belongs to one in a parent directory, whether or not that
+    // workspace lists it.
     let workspace = find_workspace(tree)?.filter(|_| !summary.is_workspace);
     record_place(&mut project, tree, workspace.as_ref())?;
     project.known.rbuilder.workspace = false;
     let Some(known) = known else {
         project.known.rbuilder.library = scaffold::read_library(tree);
-        // What has to be left out depends on the scaffold, which is another one if there's a
-        // package.
+        // What to leave out depends on the scaffold, which is a different one for a package.
         project.known.rbuilder.package = Some(package.clone());
         package.left_out = find_left_out(tree, &project, &summary)?;
         project.known.rbuilder.package = Some(package);
@@ -161,7 +160,7 @@ pub(super) fn merge_change(tree: &Tree, project: Project, target: Project) -> Re
 }
 
 /// Reads the package in the directory, and selects the requested binary, the recorded one, or the
-/// one that the package runs by default.
+/// package's default.
 fn read_package(
     tree: &Tree,
     asked: Option<&str>,
@@ -222,8 +221,7 @@ fn no_package(tree: &Tree, summary: &PackageSummary) -> anyhow::Error {
     )
 }
 
-/// Chooses the binary to run in the image, as its name and root file. `None` if there are several
-/// to choose from.
+/// Chooses the binary to run in the image, as its name and root file. `None` if it is ambiguous.
 fn choose_binary(
     summary: &PackageSummary,
     package: &str,
@@ -275,7 +273,7 @@ fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     depends && files.iter().any(has_arguments)
 }
 
-/// Derives a project's name from its package, in lower case with hyphens.
+/// Derives a project name from the package, in lower case with hyphens.
 pub(super) fn default_name(package: &PackageSummary) -> Option<String> {
     let name = package.name.as_ref()?;
     Some(name.to_lowercase().replace('_', "-"))
@@ -289,25 +287,25 @@ pub(super) fn license_of(package: &PackageSummary) -> License {
     }
 }
 
-/// Finds the scaffolded paths to leave out. These are files that exist in the package, workflows if
-/// the package uses another CI system or has no Makefile for them to call, and a test that Cargo
-/// would not find.
+/// Finds the scaffolded paths to leave out: files that exist in the package, workflows if the
+/// package uses another CI system or has no Makefile for them to call, and a test that Cargo would
+/// not find.
 fn find_left_out(tree: &Tree, project: &Project, summary: &PackageSummary) -> Result<Vec<String>> {
     let files = rbuilder_templates::init_files(&project_context(project))?;
     let mut left_out: Vec<String> = Vec::new();
     for file in &files {
         let is_theirs = match tree.read(&file.path) {
-            // We add lines to the existing list.
+            // Lines are added to the existing list.
             _ if file.on_exists == OnExists::Merged => false,
             Ok(there) => there.is_some_and(|there| !is_same_text(&there, &file.text)),
-            // This is a symbolic link, or not UTF-8.
+            // A symlink, or not UTF-8.
             Err(_) => true,
         };
         if is_theirs || is_replaced(tree, project, summary, &file.path) {
             left_out.push(file.path.clone());
         }
     }
-    // The permissions in a hand-written role differ from those of the markers.
+    // The permissions of a hand-written role differ from the markers'.
     if is_there(tree, ROLE) {
         left_out.push(ROLE.to_owned());
     }
@@ -354,7 +352,7 @@ fn warn_paths(tree: &Tree, project: &Project, outcome: &mut Outcome) {
             "make them members of one workspace, and run `rbuilder init` again, or write a Dockerfile of your own",
         );
     }
-    // cargo-chef only asks Cargo for the members of the workspace.
+    // cargo-chef only asks Cargo for the workspace members.
     if depth == 0 && !is_workspace_root(&text) && !inside.is_empty() {
         outcome.warn(
             &format!(
@@ -407,7 +405,7 @@ fn next_steps(
     next + &format!("{edit}, then run:\n{enter}  rbuilder manifests\n  rbuilder deploy --image <image>\n")
 }
 
-/// If the directory contains a package, extends the error about conflicting files with a hint.
+/// If the directory contains a package, adds a hint to the error about conflicting files.
 pub(super) fn suggest_adoption(tree: &Tree, flags: &InitFlags, error: anyhow::Error) -> anyhow::Error {
     let is_new = matches!(tree.read(FILE), Ok(None));
     let has_package = || {

@@ -13,7 +13,7 @@ use crate::tree::Tree;
 pub(super) fn plan_own_files(tree: &Tree, project: &mut Project, force: bool) -> Result<Plan> {
     let mut files = render::init_files(project)?;
     if tree.read(FILE)?.is_some() && !force {
-        // `.gitignore` belongs to the user now, who may have removed lines from it.
+        // `.gitignore` belongs to the user by now, who may have removed lines from it.
         files.retain(|file| file.on_exists != OnExists::Merged);
     }
     let mut plan = Plan::default();
@@ -25,8 +25,7 @@ pub(super) fn plan_own_files(tree: &Tree, project: &mut Project, force: bool) ->
             }
         }
     } else if is_new {
-        // Nothing here is ours yet, so files to which later commands will add must start with our
-        // text.
+        // Nothing here is ours yet, so files that later commands add to must start with our text.
         for file in files.iter().filter(|file| file.on_exists == OnExists::Shared) {
             plan.put_owned(tree, &file.path, &file.text, force)?;
         }

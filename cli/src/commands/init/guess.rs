@@ -1,5 +1,5 @@
-//! Guesses the values that `init --in-package` needs and no flag sets, i.e. the domain, and the
-//! binary to run in the image.
+//! Guesses values that `init --in-package` needs and no flag sets: the domain, and the binary to
+//! run in the image.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use crate::tree::{Tree, TreeSources};
 /// Names that indicate a program which runs controllers.
 const RUNS: [&str; 3] = ["Controller", "ManagerArgs", "watcher"];
 
-/// A name that indicates a program which prints CRDs.
+/// Name that indicates a program which prints CRDs.
 const PRINTS: &str = "CustomResourceExt";
 
-/// Domains under which anybody can register names, in addition to public suffixes such as `co.uk`.
+/// Domains under which anyone can register names, in addition to public suffixes such as `co.uk`.
 const SHARED: [&str; 4] = ["github.io", "gitlab.io", "k8s.io", "x-k8s.io"];
 
-/// The groups of the package's own kinds, or nothing if they cannot be read.
+/// Groups of the package's own kinds. Empty if the kinds can't be read.
 pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
     let found = Request::of_everything(tree)
         .and_then(|(request, _)| manifests::generate_in_memory(&Plan::default(), tree, &request, &mut drop));
@@ -32,8 +32,8 @@ pub(super) fn list_groups(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// Guesses the domain from API groups. This is their common suffix, or for a single group
-/// everything after its first label.
+/// Guesses the domain from API groups: their common suffix, or everything after the first label of
+/// a single group.
 pub(super) fn guess_domain(groups: &BTreeSet<String>) -> Option<String> {
     let names = |group: &str| -> Vec<String> { group.rsplit('.').map(str::to_owned).collect() };
     let first = names(groups.first()?);
@@ -62,8 +62,8 @@ fn is_shared(domain: &str) -> bool {
     SHARED.contains(&domain) || domain.split_once('.').is_some_and(of_country)
 }
 
-/// Guesses which binary runs the controllers. There must be only one whose root file shows it, or
-/// else only one that does not print CRDs.
+/// Guesses which binary runs the controllers: the only one whose root file indicates it, or else
+/// the only one that doesn't print CRDs.
 pub(super) fn guess_binary<'b>(
     sources: &TreeSources,
     binaries: &'b [(String, String)],

@@ -41,7 +41,7 @@ fn enter(flags: &InitFlags) -> String {
         .unwrap_or_default()
 }
 
-/// Plans what `init` changes.
+/// Plans the changes of `init`.
 ///
 /// # Errors
 /// Fails if a name is invalid, or if the directory contains another project or conflicting files.
@@ -84,7 +84,7 @@ pub fn plan_init(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
     )))
 }
 
-/// The project that `init` would create, and the warnings about its library, each with its help.
+/// The project that `init` would create, and warnings about its library with their help.
 pub(super) fn new_project(tree: &Tree, flags: &InitFlags) -> Result<(Project, Vec<(String, String)>)> {
     let mut project = request(tree, flags, None)?;
     let warnings = settle_library(&mut project, tree, flags)?;
@@ -97,8 +97,8 @@ pub(super) fn join_workspace(outcome: &mut Outcome, tree: &Tree, project: &Proje
     join(outcome, tree, project, workspace.as_ref())
 }
 
-/// Sets the library's source. This is the recorded one, or the one that the flags request for a new
-/// project. Returns warnings, each with its help.
+/// Sets the library's source: the recorded one, or the requested one for a new project. Returns
+/// warnings with their help.
 fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Result<Vec<(String, String)>> {
     let asked = flags.library.source();
     let recorded = &mut project.known.rbuilder.library;
@@ -116,8 +116,8 @@ fn settle_library(project: &mut Project, tree: &Tree, flags: &InitFlags) -> Resu
     Ok(choice.warnings)
 }
 
-/// The project that the user asks for. Flags take precedence over PROJECT, and PROJECT over the
-/// defaults, which come from the adopted package if there is one.
+/// The requested project. Flags take precedence over PROJECT, and PROJECT over the defaults, which
+/// come from the adopted package if there is one.
 fn request(tree: &Tree, flags: &InitFlags, adopted: Option<&PackageSummary>) -> Result<Project> {
     let known = scaffold::read_project(tree)?;
     let recorded = known.as_ref().map(|project| &project.known);
@@ -198,7 +198,7 @@ fn find_license(tree: &Tree) -> Result<Option<License>> {
         let Some(text) = tree.read(path)? else {
             continue;
         };
-        // Copies of a license differ in their line breaks and indentation.
+        // Copies of a license differ in line breaks and indentation.
         let words = text.split_whitespace().take(60).collect::<Vec<_>>().join(" ");
         return Ok(Some(if words.contains("Apache License Version 2.0") {
             License::Apache2
@@ -213,7 +213,7 @@ fn find_license(tree: &Tree) -> Result<Option<License>> {
     Ok(None)
 }
 
-/// Checks the owner, because it ends up in comments and in Cargo.toml.
+/// Checks the owner, which ends up in comments and in Cargo.toml.
 pub(super) fn check_owner(owner: Option<&str>) -> Result<(), names::FlagDiagnostic> {
     match owner {
         Some(owner) if owner.chars().any(|c| c.is_control() || c == '"' || c == '\\') => {

@@ -1,5 +1,5 @@
 //! The Cargo workspace that contains a new project. As with `cargo new`, the project becomes a
-//! member, unless the workspace excludes it or belongs to somebody else.
+//! member, unless the workspace excludes it or belongs to another user.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::tree::{Tree, find_repository, is_own_above, manifest_above, read_mani
 
 pub(super) struct Workspace {
     root: PathBuf,
-    /// The project's path in the workspace.
+    /// Path of the project in the workspace.
     member: String,
     /// Whether `members` lists the project or has a matching pattern.
     is_listed: bool,
@@ -29,7 +29,7 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     let project = resolve_path(tree.root());
     for (root, text) in read_manifests_above(&project) {
         let is_own = is_own_above(&project, &root);
-        // Cargo reads this manifest as well, so nothing would work in the project.
+        // Cargo reads this manifest as well, so nothing in the project would work.
         if let (true, Err(error)) = (is_own, Document::parse(text.as_str())) {
             bail!(
                 "cannot parse {} ({}), which may be the manifest of a workspace that contains this project: fix it first",
@@ -56,8 +56,7 @@ pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     Ok(None)
 }
 
-/// Where the project is in its repository. This is empty if the project is the root of the
-/// repository, or is not in one.
+/// Path of the project in its repository. Empty at the root of the repository and outside of one.
 fn find_directory(tree: &Tree) -> String {
     let project = resolve_path(tree.root());
     let path = |top: PathBuf| Some(project.strip_prefix(top).ok()?.to_str()?.replace('\\', "/"));
@@ -103,7 +102,7 @@ impl Workspace {
         )
     }
 
-    /// Warns that the project becomes its own workspace because it cannot join this one.
+    /// Warns that the project becomes its own workspace because it can't join this one.
     pub(super) fn warn_unjoined(&self, outcome: &mut Outcome) {
         outcome.warn(
             &format!(
@@ -119,7 +118,7 @@ impl Workspace {
 }
 
 /// Adds the project to the workspace recorded in PROJECT, and warns about settings that have no
-/// effect there. If we can't edit the workspace's manifest, the error has the line to add.
+/// effect there. If the workspace's manifest can't be edited, the error contains the line to add.
 pub(super) fn join(
     outcome: &mut Outcome,
     tree: &Tree,
@@ -223,7 +222,7 @@ pub(super) fn suggest_profile(tree: &Tree, project: &Project) -> Result<String> 
     ))
 }
 
-/// Warns about workflows that GitHub does not run because they are not in the repository's root.
+/// Warns about workflows that GitHub doesn't run because they aren't at the root of the repository.
 pub(super) fn warn_workflows(project: &Project, outcome: &mut Outcome) {
     let directory = &project.known.rbuilder.directory;
     let workflows: Vec<&str> = outcome

@@ -1,7 +1,7 @@
-//! Warns about breaking changes of a CRD which aren't covered elsewhere, e.g. of bounds, patterns,
+//! Warns about breaking changes of a CRD that aren't covered elsewhere, e.g. of bounds, patterns,
 //! rules, list types, defaults and subresources.
 //!
-//! If a change makes objects undecodable, or if the CRD cannot be applied at all, the warnings of
+//! For changes that make objects undecodable or prevent the CRD from being applied, the warnings of
 //! [`stored`](super::stored) and [`versions`](super::versions) are more helpful.
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
@@ -13,10 +13,10 @@ use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::Plan;
 
-/// Budget for finding examples. It's lower than in `rbuilder diff`.
+/// Search budget for examples, lower than in `rbuilder diff`.
 const STEPS: u64 = 30_000;
 
-/// There are other warnings for these.
+/// Changes covered by other warnings.
 const WARNED_ELSEWHERE: [&str; 10] = [
     "crd-removed",
     "scope-changed",
@@ -30,13 +30,13 @@ const WARNED_ELSEWHERE: [&str; 10] = [
     "enum-value-removed",
 ];
 
-/// We have to look for these changes, but do not warn about them.
+/// Changes that are detected but not worth a warning.
 const HARMLESS: [&str; 1] = ["default-added"];
 
-/// Warns about each breaking change in the plan, and about risky changes that concern values. A
-/// warning points to the field in the source.
+/// Warns about each breaking change in the plan, and about risky changes of values. Warnings point
+/// to the field in the source.
 ///
-/// `is_released` says whether the CRD in a file may exist in a cluster.
+/// `is_released` tells whether the CRD in a file may exist in a cluster.
 pub(super) fn find_breaking(
     plan: &Plan,
     layout: &Layout,
@@ -47,15 +47,14 @@ pub(super) fn find_breaking(
     let budget = Budget::of(STEPS);
     let mut found: Vec<(&str, FieldPath, Change)> = Vec::new();
     for (path, change) in plan.changes() {
-        // While a kind is being developed, constraints change all the time, so we only compare
-        // released CRDs.
+        // Constraints change all the time while a kind is being developed, so only compare released
+        // CRDs.
         let (before, after) = (change.before(), change.after().unwrap_or_default());
         if !layout.holds_crd(path) || before.is_empty() || after.is_empty() || !is_released(path) {
             continue;
         }
         let (before, after) = (read_objects(before), read_objects(after));
-        // The generated CRD is known to be valid. If the old file cannot be read, it wasn't written
-        // by us.
+        // The generated CRD is valid. If the old file is unreadable, it wasn't written by us.
         let changes = compare_within(&before, &after, &budget).unwrap_or_default();
         let warned = changes.into_iter().filter(is_warned_of);
         found.extend(warned.filter_map(|change| Some((&**path, field_path(&change, &after)?, change))));
@@ -85,7 +84,7 @@ fn is_warned_of(change: &Change) -> bool {
     is_bad && !WARNED_ELSEWHERE.contains(&name) && !HARMLESS.contains(&name)
 }
 
-/// The field that has changed. If the change is not about a field, it's the path of the kind.
+/// Path of the changed field, or of the kind if the change isn't about a field.
 fn field_path(change: &Change, crds: &[Value]) -> Option<FieldPath> {
     let crd = crds
         .iter()

@@ -1,5 +1,4 @@
-//! Locations of CRD files: a directory with a pattern for file names, and individual files
-//! elsewhere.
+//! Locations of CRD files: a directory with a file name pattern, and individual files elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +11,12 @@ use crate::tree::Tree;
 
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct CrdPlace {
-    /// Directory for all CRDs that are not in `files`. If it's `None`, those aren't written.
+    /// Directory for all CRDs that aren't in `files`. If `None`, these aren't written.
     pub(super) folder: Option<String>,
-    /// Pattern for file names, with `{group}` and `{plural}`. If there's no `{plural}`, all CRDs
-    /// are in the same file.
+    /// File name pattern with `{group}` and `{plural}`. Without `{plural}`, all CRDs are in one
+    /// file.
     pub(super) file: String,
-    /// Paths of CRDs that are stored elsewhere, by name of the CRD.
+    /// Paths of CRDs stored elsewhere, by CRD name.
     pub(super) files: BTreeMap<String, String>,
 }
 
@@ -41,7 +40,7 @@ impl CrdPlace {
         self
     }
 
-    /// Starts without a directory. The settings may still add one.
+    /// Starts without a directory. Settings may still add one.
     pub(super) fn nowhere() -> CrdPlace {
         CrdPlace {
             folder: None,
@@ -49,7 +48,7 @@ impl CrdPlace {
         }
     }
 
-    /// Where a CRD is written, or `None` if it isn't written at all.
+    /// Path of a CRD, or `None` if it isn't written.
     pub(in crate::commands) fn path(&self, group: &str, plural: &str) -> Option<String> {
         if let Some(path) = self.files.get(&format!("{plural}.{group}")) {
             return Some(path.clone());
@@ -92,8 +91,8 @@ impl CrdPlace {
         Ok(paths)
     }
 
-    /// Lists the names of all CRDs that either exist or have an entry in `files` (e.g.
-    /// `cups.example.com`).
+    /// Lists the names (e.g. `cups.example.com`) of all CRDs that exist or have an entry in
+    /// `files`.
     pub(in crate::commands) fn list_names(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.files.keys().cloned().collect();
         for path in self.list(tree)? {
@@ -104,8 +103,7 @@ impl CrdPlace {
     }
 }
 
-/// Reads the names of the objects in a file. The file has to be formatted in the same way as our
-/// output.
+/// Reads the names of the objects in a file, which must be formatted like our output.
 fn read_names(text: &str) -> impl Iterator<Item = String> {
     let documents = split_documents(text).into_iter();
     documents.filter_map(|(_, document)| {

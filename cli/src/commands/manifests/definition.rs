@@ -1,4 +1,4 @@
-//! Compares CRDs before and after a run, which is needed for several warnings.
+//! Compares CRDs before and after a run, as needed for several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
 use rbuilder_yaml::parse_documents;
@@ -9,7 +9,7 @@ use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// The parts of a CRD's `spec` that we're interested in.
+/// The relevant parts of a CRD's `spec`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Definition {
@@ -42,7 +42,7 @@ pub(super) struct Validation {
 }
 
 impl Definition {
-    /// Parses all CRDs in a file. Returns an empty list if it isn't valid YAML.
+    /// Parses all CRDs in a file. Empty if it isn't valid YAML.
     pub(super) fn read_all(text: &str) -> Vec<Definition> {
         let documents = parse_documents(&without_template(text)).unwrap_or_default();
         let documents = documents.into_iter();
@@ -59,7 +59,7 @@ impl Definition {
         (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
     }
 
-    /// Where the kind is in the source. If it does not exist there, it's where the manifest is.
+    /// Location of the kind in the source, or else of the manifest.
     pub(super) fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
         let names = (&self.group, &self.names.plural);
         let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
@@ -82,7 +82,7 @@ impl<'p> ChangedFile<'p> {
         }
     }
 
-    /// The CRDs which are contained in both versions of the file, in pairs.
+    /// Pairs of CRDs that are in both versions of the file.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
         let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
         self.before.iter().filter_map(move |old| Some((old, new(old)?)))
@@ -91,8 +91,8 @@ impl<'p> ChangedFile<'p> {
 
 pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    // If none of them existed before, we don't have to parse everything that was just generated in
-    // the first run.
+    // If none of them existed before, e.g. in the first run, don't parse everything that was just
+    // generated.
     if changes
         .clone()
         .all(|(_, change)| matches!(change, Change::Create { .. }))

@@ -1,8 +1,8 @@
-//! `rbuilder manifests --fix`: applies the replacements that the help of messages proposes. We
-//! start with the source, and then fix the samples and PROJECT, which are compared with the source.
+//! `rbuilder manifests --fix`: applies the replacements proposed by the help of messages, first to
+//! the source, and then to the samples and PROJECT, which are checked against the source.
 //!
-//! After each round we generate the manifests again, because one mistake may hide another or be its
-//! consequence. If a replacement does not correct its mistake, it must not be applied twice.
+//! The manifests are generated again after each round, because one mistake may hide or cause
+//! another. A replacement that doesn't fix its mistake must not be applied twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::project::{FILE, Project};
 use crate::replacement::{correct, find_replacement, replace_all};
 use crate::tree::Tree;
 
-/// How often we generate manifests again.
+/// Maximum number of rounds.
 const ROUNDS: usize = 16;
 
 pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
@@ -41,12 +41,12 @@ pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Resu
     Ok(())
 }
 
-/// Adds the corrected samples, as judged by the CRDs of the source, and PROJECT.
+/// Adds the corrected samples, as validated by the CRDs of the source, and PROJECT.
 fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let mut request = request.clone();
     request.options.definitions = true;
     let (_, mut found) = generate_in_memory(plan, tree, &request, &mut |_| {})?;
-    // Without the CRDs, we can't judge the samples.
+    // Samples can't be validated without the CRDs.
     if has_errors(&found.diagnostics) {
         return Ok(());
     }
@@ -67,7 +67,7 @@ fn add_yaml_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()>
     Ok(())
 }
 
-/// Adds a corrected file to a plan. Files that cannot be read, e.g. links, are skipped.
+/// Adds a corrected file to a plan. Unreadable files, e.g. symlinks, are skipped.
 fn correct_file(
     plan: &mut Plan,
     tree: &Tree,
@@ -96,17 +96,17 @@ fn check_project(text: &str, kinds: &[KindSummary]) -> Vec<Diagnostic> {
 
 type Fixes = BTreeMap<String, Vec<Replacement>>;
 
-/// How often a file has a message.
+/// Number of occurrences of a message in a file.
 type Mistakes = BTreeMap<(String, String), usize>;
 
-/// Replacements in the order of their rounds.
+/// Stages of replacements, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Error,
     /// Warnings and notes come later, because an error may have caused them.
     Warning,
-    /// What we would insert may be there already, with a mistake, e.g. a permission with a wrong
-    /// name.
+    /// Comes last: the code to insert may already be there with a mistake, e.g. a permission with a
+    /// misspelled name.
     Insertion,
 }
 
@@ -120,8 +120,8 @@ fn stage_of(diagnostic: &Diagnostic, replacement: &Replacement) -> Stage {
     }
 }
 
-/// Finds the replacements of the first stage that has any, and how often each of their messages
-/// occurs.
+/// Finds the replacements of the first non-empty stage, and the number of occurrences of their
+/// messages.
 fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> Result<(Fixes, Mistakes)> {
     let (sources, found) = generate_in_memory(plan, tree, request, &mut |_| {})?;
     let key = |said: &Diagnostic| (said.place.path.clone(), said.text());
@@ -133,12 +133,13 @@ fn find_fixes(plan: &Plan, tree: &Tree, request: &Request, tried: &Mistakes) -> 
     for diagnostic in &found.diagnostics {
         let path = &diagnostic.place.path;
         let key = key(diagnostic);
-        // If a message is as frequent as when we tried its replacement, that didn't help.
+        // If a message occurs just as often after its replacement was tried, the replacement didn't
+        // help.
         let is_stuck = tried.get(&key).is_some_and(|before| counts[&key] >= *before);
         let Ok(Some(source)) = sources.text(path) else {
             continue;
         };
-        // Files of other packages are not in the tree.
+        // Files of other packages aren't in the tree.
         let is_own = || {
             let own = plan.read(tree, path);
             own.is_ok_and(|own| own.as_deref() == Some(&*source))

@@ -1,4 +1,4 @@
-//! Paths of generated files. The next command would overwrite corrections in them.
+//! Paths of generated files, in which the next command would overwrite corrections.
 
 use rbuilder_products::bundle;
 
@@ -7,11 +7,11 @@ use super::layout::Layout;
 use crate::project::FILE;
 use crate::tree::Tree;
 
-/// Directories of files that are rendered from the manifests of a project.
+/// Directories of files rendered from the project's manifests.
 const RENDERED: [&str; 2] = ["dist", bundle::FOLDER];
 
 pub(in crate::commands) struct GeneratedPaths {
-    /// `None` outside of packages, or if their settings are invalid.
+    /// `None` outside of packages, or with invalid settings.
     layout: Option<Layout>,
     is_project: bool,
 }
@@ -26,7 +26,7 @@ impl GeneratedPaths {
         }
     }
 
-    /// Whether a file is generated from the source, or rendered from the manifests of the project.
+    /// Whether a file is generated from the source, or rendered from the project's manifests.
     pub(in crate::commands) fn contain(&self, path: &str) -> bool {
         let is_below = |folder: &&str| {
             let rest = path.strip_prefix(*folder);

@@ -1,4 +1,4 @@
-//! Summary for `--keep-going`, printed if some of the manifests could not be generated.
+//! Summary for `--keep-going`, printed if some manifests could not be generated.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -6,18 +6,18 @@ use rbuilder_generator::{FETCH, Findings, KindOutcome, KindSummary, Product, Sou
 
 use crate::report;
 
-/// Error of a run which was only partially successful.
+/// Error of a partially successful run.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     errors: usize,
     asked: usize,
-    /// The kinds that could not be generated, and the first error of each.
+    /// Kinds that could not be generated, each with its first error.
     kinds: Vec<String>,
-    /// Other manifests that couldn't be generated.
+    /// Other manifests that could not be generated.
     products: Vec<&'static str>,
     /// Number of kinds that depend on a crate which Cargo has yet to download.
     unfetched: usize,
-    /// Whether the command writes manifests, or just prints them.
+    /// Whether the command writes manifests rather than printing them.
     writes: bool,
 }
 

@@ -1,5 +1,5 @@
-//! CRDs which were added to `skip` by `rbuilder adopt`, because it couldn't read or write their
-//! kinds. We must not remove their files.
+//! CRDs that `rbuilder adopt` added to `skip` because it couldn't read or write their kinds. Their
+//! files must not be removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

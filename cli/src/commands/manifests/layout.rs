@@ -22,18 +22,17 @@ use crate::tree::{Tree, check_relative, typed_path};
 
 #[derive(Clone)]
 pub(in crate::commands) struct Layout {
-    /// Directory that contains the kustomizations.
+    /// Directory with the kustomizations.
     config: String,
     crds: CrdPlace,
-    /// A second location for CRDs, in addition to the one from which the project is deployed.
+    /// Second location for CRDs, in addition to the one from which the project is deployed.
     copies: Option<CrdPlace>,
     is_typed: bool,
     pub(super) roles: String,
     pub(super) webhooks: String,
-    /// Whether to remove CRDs of kinds that don't exist anymore.
+    /// Whether to remove CRDs of kinds that no longer exist.
     pub(super) prunes: bool,
-    /// Whether packages or targets were excluded by flags. In that case, missing manifests do not
-    /// count as stale.
+    /// Whether flags exclude packages or targets, in which case missing manifests aren't stale.
     pub(super) is_partial: bool,
 }
 
@@ -76,7 +75,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Applies the settings in `Cargo.toml`, unless the location of CRDs was set by a flag.
+    /// Applies the settings in `Cargo.toml`, unless a flag set the location of CRDs.
     pub(super) fn apply_settings(&mut self, settings: &Settings, is_deployed: bool) {
         if self.is_typed {
             return;
@@ -91,12 +90,12 @@ impl Layout {
         self.copies = Some(CrdPlace::nowhere().with(&outside));
     }
 
-    /// Where those CRDs are that aren't deployed from `config/`.
+    /// Location of CRDs that aren't deployed from `config/`.
     pub(super) fn known_place(&self) -> &CrdPlace {
         self.copies.as_ref().unwrap_or(&self.crds)
     }
 
-    /// All locations of CRDs. The first one is used for deployment.
+    /// All locations of CRDs, starting with the one used for deployment.
     pub(super) fn crd_places(&self) -> impl Iterator<Item = &CrdPlace> {
         std::iter::once(&self.crds).chain(&self.copies)
     }
@@ -120,12 +119,12 @@ impl Layout {
         format!("{}/{manifest}", self.config)
     }
 
-    /// Whether a path belongs to a CRD. Copies don't count.
+    /// Whether a path belongs to a CRD, not counting copies.
     pub(super) fn holds_crd(&self, path: &str) -> bool {
         self.crds.holds(path) && !self.is_role(path)
     }
 
-    /// Lists the paths of all existing CRDs in sorted order. Copies don't count.
+    /// Lists the paths of all existing CRDs except for copies, sorted.
     pub(super) fn list_crds(&self, tree: &Tree) -> Result<Vec<String>> {
         let mut paths = self.crds.list(tree)?;
         paths.retain(|path| self.holds_crd(path));
@@ -149,7 +148,7 @@ impl Layout {
         path == self.path("webhook/manifests.yaml")
     }
 
-    /// How the kustomization of config/crd refers to a CRD.
+    /// Entry for a CRD in the kustomization of config/crd.
     fn entry(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix(&self.config)?.strip_prefix("/crd/")?;
         Some(name.to_owned())
@@ -163,7 +162,7 @@ fn split_manifest(manifest: &str) -> (&str, &str) {
         .unwrap_or(("", manifest))
 }
 
-/// Normalizes a directory in the project (e.g. `./deploy/` to `deploy`).
+/// Normalizes a directory in the project, e.g. `./deploy/` to `deploy`.
 fn folder(flag: &str, typed: &str) -> Result<String> {
     let typed = typed_path(typed);
     let parts: Vec<&str> = typed.split('/').filter(|part| *part != ".").collect();
@@ -178,7 +177,7 @@ fn folder(flag: &str, typed: &str) -> Result<String> {
 #[derive(Default)]
 pub(super) struct Generated {
     crds: Vec<String>,
-    /// For files with more than one object, their CRDs by name.
+    /// CRDs by name, for files with more than one object.
     shared: BTreeMap<String, BTreeMap<String, String>>,
     roles: bool,
     webhooks: bool,
@@ -208,8 +207,7 @@ impl Generated {
             } else if request.options.version.is_some() {
                 plan.replace(tree, &path, &file.text)?;
             } else {
-                // Without the version in an annotation, it's the header that marks the file as
-                // ours.
+                // Without a version annotation, the header marks the file as ours.
                 plan.replace(tree, &path, &format!("{HEADER}{}", file.text))?;
             }
             check_replaced(plan, &path, &file.path)?;
@@ -259,8 +257,8 @@ impl Generated {
         self.crds.is_empty() && !self.roles && !self.webhooks
     }
 
-    /// Adds everything that depends on the manifests as a whole, i.e. removes stale ones and
-    /// updates kustomizations. The CRDs in `kept` are never stale.
+    /// Finishes once all manifests are known: removes stale ones and updates kustomizations. CRDs
+    /// in `kept` are never stale.
     pub(super) fn finish(
         &self,
         plan: &mut Plan,
@@ -270,8 +268,7 @@ impl Generated {
         kept: &BTreeSet<String>,
     ) -> Result<()> {
         let layout = &request.layout;
-        // If there are errors in the source, we can't tell which manifests are missing because of
-        // that.
+        // Errors in the source may be the reason for missing manifests.
         let is_whole = is_complete && !layout.is_partial;
         if request.makes(Product::Crds) {
             let removes = layout.prunes && is_whole;
@@ -308,7 +305,7 @@ fn prune(
     let folders = layout.crd_places().filter_map(|place| place.folder.as_ref());
     let paths: Vec<Vec<String>> = folders.map(|folder| tree.list(folder)).collect::<Result<_>>()?;
     for path in paths.into_iter().flatten() {
-        // `put_shared` has removed stale CRDs from shared files already.
+        // `put_shared` already removed stale CRDs from shared files.
         if !is_yaml(&path) || crds.contains(&path) || shared.contains(&path) {
             continue;
         }
@@ -367,13 +364,13 @@ fn is_printed(text: &str) -> bool {
     is_same_text(&documents.iter().map(print).collect::<String>(), text)
 }
 
-/// Removes all rules of a role that is not requested by any marker anymore.
+/// Removes all rules of a role that is no longer requested by any marker.
 fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let path = request.layout.path("rbac/role.yaml");
     let Some(text) = plan.read(tree, &path)? else {
         return Ok(());
     };
-    // Without PROJECT, we can't tell whether the file is ours.
+    // Without PROJECT, the file may not be ours.
     let Some(project) = plan.read(tree, FILE)? else {
         return Ok(());
     };
@@ -391,7 +388,7 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     if known.namespaced {
         metadata["namespace"] = format!("{}-system", known.project_name).into();
     }
-    // Keep the role itself, because there is a binding that refers to it.
+    // Keep the role itself, because a binding refers to it.
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": if known.namespaced { "Role" } else { "ClusterRole" },

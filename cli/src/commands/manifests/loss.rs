@@ -1,7 +1,7 @@
-//! Prevents manifests from losing something that is still defined in the source by accident.
+//! Prevents manifests from accidentally losing something that is still defined in the source.
 //!
-//! If the file of a kind was deleted, the kind is removed without further ado. But if just the
-//! `mod` item is missing, a feature is disabled, or a package isn't read, this requires `--prune`.
+//! A kind is removed silently if its file was deleted. But if just the `mod` item is missing, a
+//! feature is disabled, or a package isn't read, removal requires `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ struct Lost {
 }
 
 enum LostPart {
-    /// A version of a CRD. If `whole` is set, it's the entire CRD.
+    /// A version of a CRD, or the entire CRD if `whole` is set.
     Version {
         group: String,
         plural: String,
@@ -123,7 +123,7 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
         .collect()
 }
 
-/// Parses the documents in a manifest. If that fails, it cannot be ours, so the list is empty.
+/// Parses the documents in a manifest. Empty on failure, since the manifest can't be ours.
 fn documents(text: &str) -> Vec<Document> {
     rbuilder_yaml::parse_all(&without_template(text)).unwrap_or_default()
 }
@@ -215,7 +215,7 @@ impl Lost {
             (LostPart::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
                 *kind == webhook.kind && is_named(webhook, types, name)
             }
-            // If a marker can't be parsed, we look for the names in its text.
+            // If a marker can't be parsed, look for the names in its text.
             (LostPart::Version { group, kind, .. }, StandingMarker::Hidden(MarkKind::Kind, text)) => {
                 text.contains(group.as_str()) && text.contains(kind.as_str())
             }
@@ -257,8 +257,8 @@ impl Lost {
     }
 }
 
-/// Whether the marker of a webhook results in the given name. The name may be explicit, or derived
-/// from the kind in the handler's signature.
+/// Whether the marker of a webhook results in `name`, either explicitly or derived from the kind in
+/// the handler's signature.
 fn is_named(webhook: &Webhook, types: &[String], name: &str) -> bool {
     match &webhook.name {
         Some(written) => written == name,
@@ -299,7 +299,7 @@ fn loss_error(standing: &Standing, loss: &Lost) -> Diagnostic {
     ))
 }
 
-/// Adds errors about losses. They replace warnings about the same files, which are less specific.
+/// Adds errors about losses. They replace less specific warnings about the same files.
 pub(super) fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnostic>) {
     diagnostics.retain(|said| {
         let is_same_file = |loss: &Diagnostic| loss.place.path == said.place.path && !said.is_error();

@@ -1,5 +1,4 @@
-//! Implements `rbuilder manifests`, which generates CRDs, roles and webhook configurations from the
-//! source.
+//! `rbuilder manifests`: generates CRDs, roles and webhook configurations from the source.
 
 mod breaking;
 mod crd_place;
@@ -99,7 +98,7 @@ pub(super) fn generate_if_asked(dir: &Path, flags: &GenerationFlags, shell: &mut
     }
 }
 
-/// Generates the manifests for another command. Returns the paths of the files written.
+/// Generates the manifests for another command. Returns the paths of written files.
 pub(super) fn generate(dir: &Path, shell: &mut Shell) -> Result<Vec<String>> {
     let request = Request {
         color: shell.color(),
@@ -160,15 +159,15 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
     }
 }
 
-/// Generates the manifests for the tree to which `plan` will lead, and adds them to the plan.
+/// Generates the manifests for the tree with the changes in `plan`, and adds them to the plan.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
     let request = &request.with_settings(tree)?;
     let mut options = options(&sources, request)?;
     options.definitions =
         request.samples == SampleScope::OfGeneratedCrds && !samples::list_samples(plan, tree).is_empty();
-    // To save memory, compare each manifest right after it was generated, and drop it if nothing
-    // has changed.
+    // To save memory, compare each manifest as soon as it is generated, and drop it if nothing
+    // changed.
     let mut made = Ok(Generated::default());
     let mut found = generate_each(&sources, &options, &mut |file| {
         if let Ok(list) = &mut made
@@ -238,7 +237,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         if is_refused {
             return Err(source_errors(&found, &sources, request));
         }
-        // The generator has already done this for its own diagnostics.
+        // The generator already applied the levels to its own diagnostics.
         let diagnostics = std::mem::take(&mut found.diagnostics);
         found.diagnostics = apply_levels(diagnostics, &mut found.allows, &request.options.levels);
     }
@@ -250,7 +249,7 @@ fn apply_levels(diagnostics: Vec<Diagnostic>, allows: &mut Allows, levels: &Leve
     said.filter_map(|said| levels.apply(said)).collect()
 }
 
-/// Generates the manifests and passes each one to a callback, leaving the plan untouched. Returns
+/// Generates the manifests and passes each one to a callback, without changing the plan. Returns
 /// the source and the diagnostics.
 pub(super) fn generate_in_memory(
     plan: &Plan,
@@ -268,7 +267,7 @@ pub(super) fn generate_in_memory(
 fn release_source(found: &mut Findings, request: &Request) {
     let source = std::mem::take(&mut found.source);
     if request.is_last {
-        // There is no point in freeing the memory if the process is about to exit.
+        // Don't bother freeing memory right before the process exits.
         std::mem::forget(source);
     }
 }
@@ -292,7 +291,7 @@ fn read(
     render_findings(found, sources, request)
 }
 
-/// The options for the generator, including settings in Cargo's configuration and in PROJECT.
+/// Options for the generator, including settings in Cargo's configuration and PROJECT.
 pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Options> {
     let mut options = request.options.clone();
     if options.kubernetes.is_none() {
@@ -303,8 +302,8 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     Ok(options)
 }
 
-/// The kinds that are listed in PROJECT, or `None` if it cannot be read. Commands that need PROJECT
-/// will report that.
+/// Kinds listed in PROJECT, or `None` if it can't be read, which commands that need PROJECT report
+/// themselves.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;
     let named = |resource: &Resource| (resource.qualified_group(), resource.kind.clone());
@@ -323,12 +322,12 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     })
 }
 
-/// Parses PROJECT, and also returns its text. `None` if it does not exist, if it is invalid, or if
-/// it belongs to another tool.
+/// Parses PROJECT and also returns its text. `None` if it is missing, invalid, or belongs to
+/// another tool.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;
     let project = Project::parse(&text).ok()?;
-    // For example, there may be a Go operator in the same directory.
+    // E.g. a Go operator in the same directory.
     match project.foreign_layout() {
         Some(_) => None,
         None => Some((text, project.known)),

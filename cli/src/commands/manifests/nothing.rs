@@ -1,4 +1,4 @@
-//! Explains why there are not any manifests.
+//! Explains why there are no manifests.
 
 use rbuilder_generator::{Diagnostic, FileRange, Findings, KindOutcome, KindSummary};
 
@@ -10,7 +10,7 @@ const MOST_NAMED: usize = 3;
 pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option<Diagnostic> {
     let place = FileRange::new("Cargo.toml", 0..0);
     if let Some(reasons) = list_reasons(&found.kinds) {
-        // This is always a warning, because `--check` wouldn't compare anything.
+        // Always a warning: `--check` would have nothing to compare.
         return Some(
             Diagnostic::warning(
                 place,
@@ -19,8 +19,8 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
             .help("remove a kind from `skip`, or add it to `only`, to generate its CRD"),
         );
     }
-    // One of these probably explains it. Otherwise a note is enough, because a new project may not
-    // have any kinds.
+    // One of the diagnostics probably explains it. Otherwise a note is enough, since a new project
+    // may not have any kinds.
     if !found.diagnostics.is_empty() {
         return None;
     }
@@ -34,8 +34,8 @@ pub(super) fn explain_nothing(found: &Findings, sources: &TreeSources) -> Option
     )
 }
 
-/// Says why each kind is skipped, e.g. ```Cup`: `skip` in Cargo.toml lists it``. `None` if there
-/// are no kinds.
+/// Explains why each kind is skipped, e.g. ```Cup`: `skip` in Cargo.toml lists it``. `None` without
+/// kinds.
 fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
     let mut reasons: Vec<String> = kinds
         .iter()
@@ -44,8 +44,7 @@ fn list_reasons(kinds: &[KindSummary]) -> Option<String> {
             _ => None,
         })
         .collect();
-    // Settings come first because users can change them. They cannot change which project a kind
-    // belongs to.
+    // Settings first, because users can change those, but not which project a kind belongs to.
     reasons.sort_by_key(|reason| !reason.contains("Cargo.toml"));
     let more = reasons.len().saturating_sub(MOST_NAMED);
     reasons.truncate(MOST_NAMED);

@@ -1,4 +1,4 @@
-//! Splits roles into individual permissions, in order to find those which would be removed.
+//! Splits roles into individual permissions, to find those that would be removed.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ impl Permission {
     }
 }
 
-/// The permissions that are granted by the roles in `before`, but not by those in `after`.
+/// Permissions granted by the roles in `before`, but not by those in `after`.
 pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
     let kept = granted(after);
     granted(before)
@@ -72,7 +72,7 @@ struct Rule {
     urls: Vec<String>,
 }
 
-/// The rules of all roles in a manifest. If it can't be parsed, it isn't ours, so there are none.
+/// Rules of all roles in a manifest. Empty if it can't be parsed, and so isn't ours.
 fn granted(text: &str) -> Vec<Granted> {
     let roles: Vec<Role> = rbuilder_yaml::parse_all(text).unwrap_or_default();
     let mut granted = Vec::new();
@@ -86,7 +86,7 @@ fn granted(text: &str) -> Vec<Granted> {
 }
 
 impl Granted {
-    /// Creates a rule. If there's no namespace, it is cluster-wide.
+    /// Creates a rule, which is cluster-wide without a namespace.
     pub(super) fn of(namespace: Option<&str>, rule: PolicyRule) -> Granted {
         let list = |names: BTreeSet<String>| names.into_iter().collect();
         Granted {
@@ -133,7 +133,7 @@ impl Granted {
     pub(super) fn covers(&self, permission: &Permission) -> bool {
         let has = |list: &[String], word: &String| list.contains(word) || list.iter().any(|any| any == "*");
         let rule = &self.rule;
-        // If a rule is cluster-wide, it applies to every namespace.
+        // A cluster-wide rule applies to every namespace.
         let is_there = self.namespace.is_none() || self.namespace == permission.namespace;
         is_there
             && has(&rule.verbs, &permission.verb)

@@ -1,7 +1,7 @@
 //! CRDs that would be removed because their kind was deleted or renamed.
 //!
-//! If a CRD is removed from the repository, a GitOps controller may prune it from the cluster, and
-//! this deletes all objects of the kind. So if the CRD is tracked by git, we require `--prune`.
+//! If a CRD is removed from the repository, a GitOps controller may prune it from the cluster,
+//! which deletes all objects of the kind. So removing a CRD that git tracks requires `--prune`.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::definition::Definition;
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
-/// Reports each CRD that would be removed. If the file is tracked by git and we haven't been told
-/// to remove such files, it's an error. Otherwise, it's just a warning.
+/// Reports each CRD that would be removed: as an error if git tracks the file and `--prune` isn't
+/// set, otherwise as a warning.
 pub(super) fn find_removed(
     plan: &Plan,
     layout: &Layout,
@@ -36,7 +36,7 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// What's removed, as the subject of a sentence. This is either the file or a CRD in it.
+/// The removed item as the subject of a sentence, i.e. the file or a CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),

@@ -1,4 +1,4 @@
-//! Renders diagnostics of the generator as text, as JSON, and as the error of a command.
+//! Renders diagnostics of the generator as text, as JSON, and as a command's error.
 
 use anyhow::{Result, anyhow};
 use rbuilder_generator::{CsvMarkers, Definition, Diagnostic, Findings};
@@ -18,7 +18,7 @@ use crate::tree::TreeSources;
 pub(in crate::commands) struct RenderedDiagnostics {
     pub(super) text: String,
     pub(super) data: Vec<Value>,
-    /// If some of the manifests couldn't be generated, the error to print at the end.
+    /// The final error, if some manifests could not be generated.
     pub(super) failure: Option<anyhow::Error>,
     csv: Vec<CsvMarkers>,
     definitions: Vec<Definition>,
@@ -50,8 +50,8 @@ impl RenderedDiagnostics {
         u8::from(self.failure.is_some())
     }
 
-    /// Prints the diagnostics, followed by the result of the command and the final error (if any).
-    /// Returns the exit code.
+    /// Prints the diagnostics, the command's result and the final error (if any). Returns the exit
+    /// code.
     pub(in crate::commands) fn print_around(&self, result: &str, shell: &mut Shell) -> u8 {
         shell.message(&self.text);
         shell.out(result);
@@ -73,12 +73,11 @@ impl RenderedDiagnostics {
     }
 }
 
-/// How many diagnostics we print. The rest are only counted, because such a large number is most
-/// likely due to a single mistake, or to generated source.
+/// Maximum number of diagnostics to print; the rest is only counted. So many are most likely due to
+/// a single mistake, or to generated source.
 const MAX_PRINTED: usize = 2000;
 
-/// Renders all diagnostics. If there is an error, this fails, unless the request can use partial
-/// results.
+/// Renders all diagnostics. Fails on errors, unless the request can use partial results.
 pub(super) fn render_findings(
     found: Findings,
     sources: &TreeSources,

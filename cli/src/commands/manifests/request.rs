@@ -1,4 +1,4 @@
-//! Requests to generate manifests. They are created from flags and settings.
+//! Requests to generate manifests, created from flags and settings.
 
 use anyhow::{Result, anyhow};
 use rbuilder_generator::{Levels, Options, Product};
@@ -16,30 +16,30 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) layout: Layout,
     pub(in crate::commands) options: Options,
     pub(in crate::commands) notes_nothing: bool,
-    /// Whether it's fine for manifests to lose something that's still in the source.
+    /// Whether manifests may lose something that is still in the source.
     pub(in crate::commands) prunes_standing: bool,
-    /// Whether to remove CRDs even if they're tracked by git.
+    /// Whether to remove CRDs even if git tracks them.
     pub(in crate::commands) removes_tracked: bool,
     pub(in crate::commands) messages: MessageFormat,
     pub(in crate::commands) color: bool,
-    /// Help message in case of errors in the source.
+    /// Help for errors in the source.
     pub(in crate::commands) advice: &'static str,
     pub(in crate::commands) writes: bool,
-    /// Whether errors only block the manifests that are affected, if the project is not scaffolded.
+    /// Whether errors only block the affected manifests if the project isn't scaffolded.
     ///
     /// The manifests of a scaffolded project are deployed together. In an existing project, a
     /// single mistake shouldn't block all other kinds.
     pub(in crate::commands) keeps_going_without_scaffold: bool,
     /// Whether the command converts the package to a project that is deployed from `config/`.
     pub(in crate::commands) deploys: bool,
-    /// Whether the process exits after the manifests have been written.
+    /// Whether the process exits after writing the manifests.
     pub(in crate::commands) is_last: bool,
     pub(in crate::commands) samples: SampleScope,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum SampleScope {
-    /// Samples of the CRDs that the command modifies.
+    /// Samples of CRDs modified by the command.
     OfChangedCrds,
     /// Samples of all kinds in the source.
     OfGeneratedCrds,
@@ -105,13 +105,13 @@ impl Request {
         if target.no_version_annotation {
             options.version = None;
         }
-        // If a kind was excluded by a flag, it's not stale.
+        // A kind excluded by a flag isn't stale.
         request.layout.prunes &= source.kinds.is_empty() && source.skip_kinds.is_empty();
         request.layout.is_partial = !source.packages.is_empty() || !source.examples.is_empty();
         Ok(request)
     }
 
-    /// Requests all manifests of the given source, for commands that don't write them.
+    /// Requests all manifests of the given source, for read-only commands.
     pub(in crate::commands) fn for_source(source: &SourceFlags, shell: &Shell) -> Request {
         let mut request = Request {
             color: shell.color(),
@@ -135,8 +135,8 @@ impl Request {
         options.kubernetes = source.kubernetes;
     }
 
-    /// Requests as much as possible, using the settings in `Cargo.toml`. This is for commands that
-    /// survey a repository.
+    /// Requests as much as possible with the settings in `Cargo.toml`, for commands that survey a
+    /// repository.
     pub(in crate::commands) fn of_everything(tree: &Tree) -> Result<(Request, Settings)> {
         let mut request = Request::default().with_settings(tree)?;
         request.options.keep_going = true;
@@ -148,12 +148,12 @@ impl Request {
         self.layout.role_path()
     }
 
-    /// Where those CRDs are that aren't deployed from `config/`.
+    /// Location of CRDs that aren't deployed from `config/`.
     pub(in crate::commands) fn known_place(&self) -> &CrdPlace {
         self.layout.known_place()
     }
 
-    /// Applies the settings in the project's `Cargo.toml`. Flags take precedence over these.
+    /// Applies the settings in the project's `Cargo.toml`. Flags take precedence.
     pub(super) fn with_settings(&self, tree: &Tree) -> Result<Request> {
         let settings = Settings::read(tree)?;
         let mut request = self.clone();
@@ -162,7 +162,7 @@ impl Request {
             None => self.keeps_going_without_scaffold && !has_scaffold(tree)?,
         };
         let mut levels = settings.levels.clone();
-        // Those of flags come last, since they take precedence.
+        // Levels from flags go last, to take precedence.
         levels.extend(&request.options.levels);
         request.options.levels = levels;
         let project = tree.read(FILE).ok().flatten();
@@ -214,8 +214,7 @@ fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
     Ok(levels)
 }
 
-/// Whether the project was scaffolded by rbuilder. If PROJECT can't be parsed, we assume that it
-/// was.
+/// Whether rbuilder scaffolded the project. Assumed if PROJECT can't be parsed.
 fn has_scaffold(tree: &Tree) -> Result<bool> {
     let text = tree.read(FILE)?;
     Ok(text.is_some_and(|text| Project::parse(&text).map_or(true, |project| project.is_scaffolded())))

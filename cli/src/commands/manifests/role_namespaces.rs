@@ -1,11 +1,11 @@
-//! Roles in namespaces other than the manager's. We create bindings for them, and prevent kustomize
+//! Roles in namespaces other than the manager's. Creates bindings for them, and keeps kustomize
 //! from moving them.
 //!
-//! The problem is that the namespace in config/default is set on all objects. We use transformers
-//! in `config/rbac/namespaces`, which run after that and restore the namespaces of Roles and
-//! RoleBindings. They also set the name and namespace of the service account in bindings, because
-//! kustomize does not update references to other namespaces. Because of this, the same name cannot
-//! be used for roles in different namespaces (see `Options::own_namespaces`).
+//! config/default sets its namespace on all objects. Transformers in `config/rbac/namespaces` run
+//! after that and restore the namespaces of Roles and RoleBindings. They also set the name and
+//! namespace of the service account in bindings, because kustomize doesn't update references to
+//! other namespaces. As a consequence, roles in different namespaces can't have the same name (see
+//! `Options::own_namespaces`).
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;
 
-/// The file with the bindings, and how the kustomization in the same directory refers to it.
+/// File with the bindings, and its entry in the kustomization of the same directory.
 const BINDINGS: (&str, &str) = (
     "config/rbac/namespace_role_bindings.yaml",
     "namespace_role_bindings.yaml",
@@ -45,8 +45,8 @@ resources:
 /// Service account of the manager in a scaffolded project.
 const ACCOUNT: &str = "controller-manager";
 
-/// Finds the names that stand for the manager's own namespace. `None` if the roles were not
-/// scaffolded by rbuilder, or if the namespace isn't set by kustomize.
+/// Finds the names that stand for the manager's own namespace. `None` if rbuilder didn't scaffold
+/// the roles, or if kustomize doesn't set the namespace.
 pub(super) fn find_own_namespaces(sources: &dyn Sources, layout: &Layout) -> Option<Vec<String>> {
     let text = |path| sources.text(path).ok().flatten();
     own_namespaces(&text(FILE)?, &text(DEPLOYMENT)?, layout)
@@ -65,9 +65,9 @@ fn own_namespaces(project: &str, deployment: &str, layout: &Layout) -> Option<Ve
     Some(vec![PLACEHOLDER.to_owned(), scaffolded, deployed])
 }
 
-/// Updates the bindings and transformers for all roles that are left after `plan`. If the name of a
-/// role is used in more than one namespace, it can't be deployed with kustomize, so we return a
-/// warning. Fails if there is a file in the way that we haven't generated.
+/// Updates the bindings and transformers for all remaining roles after `plan`. Returns a warning
+/// for each role name used in several namespaces, which kustomize can't deploy. Fails if a
+/// hand-written file is in the way.
 pub(super) fn update(plan: &mut Plan, tree: &Tree, layout: &Layout) -> Result<Vec<Diagnostic>> {
     let (Some(project), Some(deployment)) = (plan.read(tree, FILE)?, plan.read(tree, DEPLOYMENT)?) else {
         return Ok(Vec::new());
@@ -77,7 +77,7 @@ pub(super) fn update(plan: &mut Plan, tree: &Tree, layout: &Layout) -> Result<Ve
     };
     let path = layout.role_path();
     let mut roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
-    // Look at all roles, because those in the manager's namespace can also have a name twice.
+    // Check all roles: those in the manager's namespace may also share a name.
     let same_names = find_same_names(&path, &roles);
     roles.retain(|role| role.namespace.as_ref().is_some_and(|name| !own.contains(name)));
     let written = find_bindings(plan, tree, &roles)?;
@@ -126,8 +126,8 @@ fn find_same_names(path: &str, roles: &BTreeSet<Role>) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Finds the hand-written bindings in the namespaces of the given roles. Files that cannot be
-/// parsed are ignored.
+/// Finds the hand-written bindings in the namespaces of the given roles. Skips files that can't be
+/// parsed.
 fn find_bindings(plan: &Plan, tree: &Tree, roles: &BTreeSet<Role>) -> Result<Vec<Value>> {
     let mut bindings = Vec::new();
     if roles.is_empty() {
@@ -157,7 +157,7 @@ impl Role {
     }
 }
 
-/// Creates a binding between a Role and the manager. It has the same labels as scaffolded bindings.
+/// Binds a Role to the manager, with the same labels as in scaffolded bindings.
 fn make_binding(role: &Role, project: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -233,7 +233,7 @@ fn print(documents: &[Value]) -> String {
         .collect()
 }
 
-/// Writes a generated file. If there is no content, removes it instead.
+/// Writes a generated file, or removes it if there is no content.
 fn put(plan: &mut Plan, tree: &Tree, path: &str, text: &str) -> Result<()> {
     match plan.read(tree, path)? {
         Some(present) if !present.starts_with(HEADER.trim_end()) => match text {

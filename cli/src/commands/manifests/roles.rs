@@ -1,4 +1,4 @@
-//! Roles in generated manifests, and the namespaces that they have after kustomize was run.
+//! Roles in generated manifests, and their namespaces after kustomize.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::edit::kustomization::{self, DEPLOYMENT, TRANSFORMERS};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Namespace in scaffolded objects. kustomize replaces it.
+/// Namespace in scaffolded objects, replaced by kustomize.
 pub(super) const PLACEHOLDER: &str = "system";
 
-/// How the transformers are listed in [`DEPLOYMENT`].
+/// Entry for the transformers in [`DEPLOYMENT`].
 pub(super) const ENTRY: &str = "../rbac/namespaces";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub(super) struct Role {
     pub(super) namespace: Option<String>,
 }
 
-/// Reads the roles in a manifest. There are none if it cannot be parsed.
+/// Reads the roles in a manifest. Empty if it can't be parsed.
 pub(super) fn read_roles(text: &str) -> BTreeSet<Role> {
     let documents = parse_documents(text).unwrap_or_default();
     documents.iter().filter_map(to_role).collect()
@@ -52,8 +52,8 @@ pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
     namespaces.next().map(str::to_owned)
 }
 
-/// Whether a namespace is preserved, i.e. whether config/default includes the transformers and they
-/// are about this namespace.
+/// Whether a namespace is preserved, i.e. config/default includes the transformers and they cover
+/// the namespace.
 pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
     let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
     let is_listed = kustomization::entries(&deployment, TRANSFORMERS)

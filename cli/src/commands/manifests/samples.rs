@@ -1,11 +1,11 @@
-//! Finds samples in `config/samples` which are rejected by their CRD, or don't have a CRD anymore.
+//! Finds samples in `config/samples` that their CRD rejects, or whose CRD no longer exists.
 //!
-//! Samples are created together with a kind, and nobody updates them when the types change. They
-//! are then rejected by `kubectl apply`, and catalogs still show them as an example. `manifests`
-//! checks the samples of all kinds in the source, using the generator's schemas, since it would
-//! take longer to parse the CRDs than to generate them. Other commands only check samples of CRDs
-//! that they modify, and `--check` and `doctor` also those of CRDs that aren't generated. Objects
-//! are validated in the same way as in `rbuilder validate`, with the messages of the API server.
+//! Samples are created together with a kind, and are easily forgotten when the types change.
+//! `kubectl apply` then rejects them, and catalogs still show them as examples. `manifests` checks
+//! the samples of all kinds in the source, with the generator's schemas, since parsing the CRDs
+//! would take longer than generating them. Other commands only check samples of CRDs that they
+//! modify; `--check` and `doctor` also check those of CRDs that aren't generated. Objects are
+//! validated as in `rbuilder validate`, with the API server's messages.
 
 use std::collections::BTreeSet;
 
@@ -26,16 +26,15 @@ use crate::tree::Tree;
 
 const SAMPLES: &str = "config/samples";
 
-/// Warns about each sample that is rejected by a generated CRD, and about each sample whose kind or
-/// version doesn't have a CRD anymore. Without `generated`, we only look at CRDs that the plan
-/// modifies.
+/// Warns about each sample that a generated CRD rejects, and each sample whose kind or version no
+/// longer has a CRD. Without `generated`, only CRDs modified by the plan are considered.
 pub(super) fn find_refused(
     plan: &Plan,
     tree: &Tree,
     layout: &Layout,
     generated: Option<Vec<Definition>>,
 ) -> Vec<Diagnostic> {
-    // If there are no samples, we don't have to parse what was just generated.
+    // Without samples, don't parse what was just generated.
     if list_samples(plan, tree).is_empty() {
         return Vec::new();
     }
@@ -56,14 +55,14 @@ pub(super) fn find_refused(
     check_samples(plan, tree, &crds, &was_known)
 }
 
-/// Warns about each sample that is rejected by an unmodified CRD, and about each sample in one of
-/// the project's groups that doesn't have a CRD.
+/// Warns about each sample that an unmodified CRD rejects, and each sample in one of the project's
+/// groups without a CRD.
 pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     find_refused_in(&layout, plan, tree)
 }
 
-/// Like [`find_refused_before`], but with an existing layout.
+/// Like [`find_refused_before`], with an existing layout.
 pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
     let (mut crds, mut groups) = (Judges::new(Minor::LATEST), BTreeSet::new());
     for path in layout.list_crds(tree)? {
@@ -78,7 +77,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
             add_crds(&mut crds, &path, &text);
         }
     }
-    // `find_refused` checks everything that's modified by the plan.
+    // `find_refused` checks everything modified by the plan.
     let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
     let project = Project::read(tree)?.filter(|project| project.foreign_layout().is_none());
     let is_own = |path: &str, object: &Object| {
@@ -112,7 +111,7 @@ pub(super) fn list_samples(plan: &Plan, tree: &Tree) -> BTreeSet<String> {
     planned.chain(listed).filter(|path| is_yaml(path)).collect()
 }
 
-/// Checks the samples. If `is_own` returns `true`, there must be a CRD.
+/// Checks the samples. There must be a CRD if `is_own` returns `true`.
 fn check_samples(
     plan: &Plan,
     tree: &Tree,
@@ -121,8 +120,7 @@ fn check_samples(
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for path in list_samples(plan, tree) {
-        // kustomize will report a sample that can't be read, and it isn't a reason to not write any
-        // manifests.
+        // kustomize reports unreadable samples, and they are no reason not to write manifests.
         if let Ok(Some(text)) = plan.read(tree, &path) {
             found.extend(check_sample(&path, &text, crds, is_own));
         }
@@ -149,7 +147,7 @@ fn check_sample(
     found
 }
 
-/// Validates a sample using all CRDs of the project. This also finds misspelled kinds and groups.
+/// Validates a sample against all CRDs of the project. Also finds misspelled kinds and groups.
 pub(super) fn check_sample_by(path: &str, text: &str, crds: &Judges) -> Vec<Diagnostic> {
     check_sample(path, text, crds, &|_, object| {
         let right = find_misspelled_stanza(object, crds);
@@ -169,11 +167,11 @@ fn noun(object: &Object) -> String {
     }
 }
 
-/// Help message for samples, used if there is no exact fix.
+/// Help for samples without an exact fix.
 const UPDATE: &str = "update the sample to match the types: `kubectl apply` rejects it, and the bundle contains it as the \
                       example of the kind";
 
-/// Converts an error of the API server to a warning. Returns `None` if it's about something that
+/// Converts an error of the API server to a warning. Returns `None` for errors about something that
 /// can't be checked.
 fn warn_of_invalid(said: Diagnostic, object: &Object) -> Option<Diagnostic> {
     let sample = noun(object);

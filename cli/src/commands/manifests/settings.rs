@@ -1,6 +1,5 @@
-//! Settings for projects without a PROJECT file. They're read from `[package.metadata.rbuilder]` or
-//! `[workspace.metadata.rbuilder]` in the project's `Cargo.toml`, and can be created with
-//! `rbuilder adopt`.
+//! Settings for projects without a PROJECT file, from `[package.metadata.rbuilder]` or
+//! `[workspace.metadata.rbuilder]` in the project's `Cargo.toml`. `rbuilder adopt` creates them.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +10,18 @@ use toml_edit::{Document, Item, TableLike};
 
 use crate::tree::{Tree, check_relative};
 
-/// Keys which are valid in a workspace. Those in a package are checked by the generator.
+/// Valid keys in a workspace. Keys in a package are checked by the generator.
 const KEYS: [&str; 6] = ["crd-dir", "crd-file", "crd-files", "keep-going", "deny", "allow"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::commands) struct Settings {
     pub(in crate::commands) crd_dir: Option<String>,
-    /// Pattern for the file names of CRDs, with `{group}` and `{plural}`. If there is no
-    /// `{plural}`, all CRDs are in the same file.
+    /// File name pattern of CRDs, with `{group}` and `{plural}`. Without `{plural}`, all CRDs are
+    /// in one file.
     pub(in crate::commands) crd_file: Option<String>,
-    /// Paths of CRDs that are stored elsewhere, by name of the CRD (e.g. `cups.example.com`).
+    /// Paths of CRDs stored elsewhere, by CRD name (e.g. `cups.example.com`).
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
-    /// Whether errors only block the manifests that are affected. The default depends on the
-    /// project.
+    /// Whether errors only block the affected manifests. The default depends on the project.
     pub(in crate::commands) keep_going: Option<bool>,
     /// Which warnings to turn into errors, and which to suppress.
     pub(in crate::commands) levels: Levels,
@@ -32,14 +30,14 @@ pub(in crate::commands) struct Settings {
 pub(in crate::commands) const DEFAULT_FILE: &str = "{group}_{plural}.yaml";
 
 impl Settings {
-    /// Reads the settings of the project. If there is no `Cargo.toml`, returns the defaults.
-    /// Settings must not refer to anything outside of the project.
+    /// Reads the settings of the project, or defaults without a `Cargo.toml`. Settings must not
+    /// refer to anything outside of the project.
     pub(in crate::commands) fn read(tree: &Tree) -> Result<Settings> {
-        // Cargo.toml may be a symbolic link. It's only followed by `sources`.
+        // Cargo.toml may be a symlink, which only `sources` follows.
         let text = tree.sources([]).text("Cargo.toml").ok().flatten();
         match text.as_deref().map(Document::parse) {
             Some(Ok(document)) => Settings::of(document.as_table()),
-            // If the TOML is invalid, the generator will report that.
+            // The generator reports invalid TOML.
             Some(Err(_)) | None => Ok(Settings::default()),
         }
     }
@@ -48,8 +46,8 @@ impl Settings {
         self.crd_dir.is_some() || self.crd_file.is_some() || !self.crd_files.is_empty()
     }
 
-    /// Splits the settings in two: those for CRDs in a directory, which has to end with `/`, and
-    /// those for all others.
+    /// Splits the settings in two: for CRDs in a directory, given with a trailing `/`, and for all
+    /// others.
     pub(super) fn split(&self, folder: &str) -> (Settings, Settings) {
         let is_below = |path: &String| path.starts_with(folder);
         let (files_below, files): (BTreeMap<_, _>, BTreeMap<_, _>) = self
@@ -65,7 +63,7 @@ impl Settings {
             crd_files: files,
             ..Settings::default()
         };
-        // If there is no directory, the pattern is about the default directory.
+        // Without a directory, the pattern applies to the default directory.
         match self.crd_dir.as_ref().is_none_or(is_below) {
             true => (
                 Settings {

@@ -1,10 +1,9 @@
-//! Roles for resources whose CRD isn't part of the project anymore.
+//! Roles for resources whose CRD is no longer part of the project.
 //!
 //! Some roles are created along with a kind, e.g. for its users, or for injecting the CA bundle
-//! into its CRD. If the group or the plural name is changed in the source, these aren't updated,
-//! and the same goes for markers of controllers. Kubernetes doesn't complain about roles for
-//! resources that don't exist. Like for samples, we only look for names that have been removed from
-//! a CRD. All roles are checked by `doctor`.
+//! into its CRD. Changing the group or the plural in the source doesn't update these roles, or the
+//! markers of controllers, and Kubernetes doesn't complain about roles for missing resources. As
+//! for samples, we only look for names that were removed from a CRD. `doctor` checks all roles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -49,8 +48,8 @@ pub(super) fn find_stale(
     check_roles(plan, tree, layout, &|_, resource| lost.contains(resource))
 }
 
-/// Warns about each scaffolded role that contains a resource without a CRD, if it is in one of the
-/// project's groups.
+/// Warns about each resource in scaffolded roles that is in one of the project's groups but has no
+/// CRD.
 pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> Result<Vec<Diagnostic>> {
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
@@ -68,15 +67,15 @@ fn resource_of(definition: &Definition) -> Resource {
     (definition.group.clone(), definition.names.plural.clone())
 }
 
-/// Checks the roles that will exist after the plan. There's one warning per resource, which points
-/// to the first role that contains it. Files that can't be read are skipped.
+/// Checks the roles that will exist after the plan. Gives one warning per resource, which points to
+/// the first role that contains it. Unreadable files are skipped.
 fn check_roles(
     plan: &Plan,
     tree: &Tree,
     layout: &Layout,
     is_stale: &dyn Fn(&str, &Resource) -> bool,
 ) -> Vec<Diagnostic> {
-    // Hand-written roles come before the generated one.
+    // Hand-written roles sort before the generated one.
     let mut stale: BTreeMap<(bool, Resource), Vec<FileRange>> = BTreeMap::new();
     let paths = FOLDERS
         .iter()
@@ -105,8 +104,7 @@ fn check_roles(
     warnings.collect()
 }
 
-/// Lists the resources in the rules of a role, either by group and plural name or by the name of
-/// the CRD.
+/// Lists the resources in a role's rules, by group and plural or by CRD name.
 fn list_named(role: &Value) -> Vec<Resource> {
     if !matches!(role["kind"].as_str(), Some("Role" | "ClusterRole")) {
         return Vec::new();

@@ -1,21 +1,21 @@
-//! Warns about changes of a schema after which existing objects may lose values, or cannot be
-//! decoded to the Rust type anymore.
+//! Warns about schema changes after which existing objects may lose values, or no longer decode to
+//! the Rust type.
 //!
-//! The API server only validates objects when they are written. If a field becomes required, it
-//! still returns existing objects without that field, and the operator will not be able to decode
-//! them. It helps to add a default to the schema, since defaults are also applied when an object is
-//! read. Unknown fields, on the other hand, are dropped.
+//! The API server only validates objects on write. If a field becomes required, it still returns
+//! existing objects without that field, and the operator fails to decode them. Adding a default to
+//! the schema helps, because defaults are also applied on read. Unknown fields, on the other hand,
+//! are dropped.
 
 use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
 use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
-/// Warns about each field that becomes an enum, gets a different type, or is required without
-/// having a default, and about fields and enum variants that are removed. Only versions that
-/// existed before are considered. Warnings point to the field in the source.
+/// Warns about each field that becomes an enum, changes its type, or is required without a default,
+/// and about removed fields and enum variants. Only versions that existed before are considered.
+/// Warnings point to the field in the source.
 ///
-/// `is_released` says whether the CRD in a file may exist in a cluster.
+/// `is_released` tells whether the CRD in a file may exist in a cluster.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile<'_>],
     sources: &dyn Sources,
@@ -29,8 +29,8 @@ pub(super) fn find_unreadable(
             found.map(|narrowed| (file.path, narrowed))
         })
         .collect();
-    // While a kind is being developed, fields are removed all the time, so only warn about that if
-    // the CRD has been released.
+    // Fields are removed all the time while a kind is being developed, so only warn about these in
+    // a released CRD.
     narrowed.retain(|(path, narrowed)| !matches!(narrowed.what, Narrowing::Fields(_)) || is_released(path));
     if narrowed.is_empty() {
         return Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn find_unreadable(
         .collect()
 }
 
-/// A change that might not be compatible with existing objects.
+/// A change that may be incompatible with existing objects.
 #[derive(Debug, PartialEq)]
 struct Narrowed {
     crd: String,
@@ -64,9 +64,9 @@ struct Narrowed {
 enum Narrowing {
     Required,
     EnumValue(String),
-    /// Any value of the type used to be valid, but now there are just these (as JSON).
+    /// Any value of the type was valid; now only these are (as JSON).
     Enum(Vec<String>),
-    /// The type was changed from the first to the second.
+    /// Old and new type.
     Type(String, String),
     Fields(Vec<String>),
 }
@@ -191,12 +191,11 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
         let values = values.map(ToString::to_string).collect();
         found.push((field.to_owned(), Narrowing::Enum(values)));
     } else if after.contains_key("enum") {
-        // If the schema does not permit `null`, it is dropped by the API server when the object is
-        // read.
+        // If the schema doesn't allow `null`, the API server drops it on read.
         let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
         found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
     }
-    // We don't have to look at new fields, because they don't exist in any object.
+    // No object contains a new field, so skip these.
     let properties = after.get("properties").and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
         if let Some(before) = before
@@ -213,13 +212,13 @@ fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(S
     }
 }
 
-/// If there was no restriction before, returns the variants of the new enum.
+/// Variants of a new enum for a previously unrestricted value.
 fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> Option<&'a Vec<Value>> {
     let is_free = before.contains_key("type") && !before.contains_key("enum");
     after.get("enum").filter(|_| is_free)?.as_array()
 }
 
-/// Both types, if values of the first are not valid for the second.
+/// Both types, if values of the first aren't valid for the second.
 fn changed_type<'a>(
     before: &'a Map<String, Value>,
     after: &'a Map<String, Value>,

@@ -1,11 +1,10 @@
-//! Generated roles which don't have any effect, because there's no binding or because kustomize
-//! moves them to a different namespace.
+//! Generated roles without effect, because they have no binding or kustomize moves them to another
+//! namespace.
 //!
-//! Roles are defined by markers, but the project has to provide bindings. The role of the manager
-//! is bound by the scaffold, and roles in other namespaces are bound by `role_namespaces`. If a
-//! marker has a `role_name`, it's up to the user. On top of that, kustomize sets the namespace in
-//! config/default on all objects, unless it's preserved by a transformer. We warn about roles
-//! without effect when they are added. All roles are checked by `doctor`.
+//! Markers define roles, but the project has to provide bindings. The scaffold binds the manager's
+//! role, and `role_namespaces` binds roles in other namespaces. Roles with a `role_name` are up to
+//! the user. In addition, config/default sets its namespace on all objects, unless a transformer
+//! preserves it. We warn about roles without effect when they are added. `doctor` checks all roles.
 
 use std::collections::BTreeSet;
 
@@ -38,8 +37,8 @@ pub(in crate::commands) fn find_unbound_roles(tree: &Tree) -> Result<Vec<Diagnos
     check_roles(&path, &roles, &Plan::default(), tree)
 }
 
-/// Finds the generated roles whose last binding is removed, i.e. the path of the manifest, and the
-/// kind and name of each role.
+/// Finds the generated roles whose last binding is removed. Returns the path of the manifest, and
+/// the kind and name of each role.
 pub(in crate::commands) fn find_losing_bindings(plan: &Plan, tree: &Tree) -> Result<(String, Vec<String>)> {
     let path = Request::default().with_settings(tree)?.layout.role_path();
     let roles = read_roles(&plan.read(tree, &path)?.unwrap_or_default());
@@ -61,7 +60,7 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
     };
     let project = Project::parse(&text)?;
     let package = project.known.rbuilder.package.as_ref();
-    // We don't know where other projects have their bindings.
+    // The bindings of other projects may be anywhere.
     if !project.is_scaffolded() || package.is_some_and(|package| package.leaves_out(path)) {
         return Ok(Vec::new());
     }
@@ -111,8 +110,7 @@ fn check_roles(path: &str, roles: &BTreeSet<Role>, plan: &Plan, tree: &Tree) -> 
     Ok(found)
 }
 
-/// The kind and name of all roles that have a binding in the project. Files that can't be parsed
-/// are ignored.
+/// Kind and name of all bound roles in the project. Skips files that can't be parsed.
 fn find_bound(plan: &Plan, tree: &Tree) -> Result<BTreeSet<(String, String)>> {
     let mut paths: BTreeSet<String> = tree.find_files(is_config)?.into_iter().collect();
     paths.extend(plan.changes().keys().filter(|path| is_config(path)).cloned());

@@ -1,11 +1,9 @@
-//! Warns about names and versions which have changed in the source, compared to the existing CRD
-//! and to PROJECT.
+//! Warns about names and versions in the source that differ from the existing CRD and PROJECT.
 //!
-//! It's easy to change a version, a kind or its scope, but the resulting CRD may be rejected by a
-//! cluster. If a version is listed in `status.storedVersions`, the API server does not permit to
-//! remove it, since there may be objects that are stored in this version. The kind and the scope
-//! cannot be changed at all. In addition, PROJECT still contains the old names. Other commands use
-//! them in order to find files and to write roles.
+//! A version, a kind or its scope is easily changed, but a cluster may reject the resulting CRD.
+//! The API server doesn't allow removing a version listed in `status.storedVersions`, since objects
+//! may be stored in it. The kind and the scope can't be changed at all. In addition, PROJECT still
+//! contains the old names, which other commands use to find files and to write roles.
 
 use std::ops::Range;
 
@@ -62,8 +60,8 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
     found
 }
 
-/// Warns about each version that's listed in PROJECT but is not part of the source. `text` is the
-/// contents of PROJECT.
+/// Warns about each version in PROJECT that is missing in the source. `text` is the content of
+/// PROJECT.
 pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let own = known.resources.iter().filter(|resource| resource.api.is_some());
     own.filter_map(|resource| {
@@ -101,7 +99,7 @@ struct Line<'t> {
     range: Range<usize>,
 }
 
-/// The line with the given key of a resource. If there's none, it's the line with the version.
+/// Line of a resource with the given key, or else with the version.
 fn find_line(text: &str, resource: &Resource, key: &str) -> Range<usize> {
     let names = [
         ("kind", &resource.kind),
@@ -122,7 +120,7 @@ fn line_of<'e, 't>(entry: &'e [Line<'t>], key: &str) -> Option<&'e Line<'t>> {
     entry.iter().find(|line| line.key == key)
 }
 
-/// Splits PROJECT into its entries. It has to be formatted like our output.
+/// Splits PROJECT into its entries. It must be formatted like our output.
 fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
     let mut entries: Vec<Vec<Line<'_>>> = Vec::new();
     let mut start = 0;
@@ -138,7 +136,7 @@ fn read_entries(text: &str) -> Vec<Vec<Line<'_>>> {
             entry.push(Line {
                 key,
                 value: value.trim().trim_matches('"'),
-                // Leave out the `- ` or the indentation.
+                // Without the `- ` or the indentation.
                 range: start + 2..start + line.trim_end().len(),
             });
         }
@@ -152,7 +150,7 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> U
     let message = format!("{FILE} lists version `{version}` of `{name}`, but the source has no such version");
     let mut versions = kind.versions.iter();
     let help = match versions.find(|version| !is_listed(known, kind, version)) {
-        // The new version has the same path that it would get from `create api`.
+        // The new version is at the path that `create api` would use.
         Some(new) if kind.place.path.split('/').any(|part| part == new) => {
             format!("write `version: {new}` in its entry in {FILE}")
         }
@@ -169,8 +167,7 @@ fn describe_version(known: &Known, resource: &Resource, kind: &KindSummary) -> U
     }
 }
 
-/// Describes a kind that has a different plural name or scope in the source. Returns `None` if both
-/// are the same.
+/// Describes a kind whose plural or scope differs in the source. `None` if both are the same.
 fn describe_difference(resource: &Resource, kind: &KindSummary) -> Option<Unlisted> {
     let Resource {
         kind: name, plural, ..
@@ -226,8 +223,8 @@ fn describe_kind(known: &Known, resource: &Resource, kinds: &[KindSummary]) -> U
     }
 }
 
-/// Finds the kind by which a kind in PROJECT was replaced. It either has the same name but a
-/// different group, or it's the only one that isn't listed.
+/// Finds the kind that replaced a kind in PROJECT: one of the same name in a different group, or
+/// the only one that isn't listed.
 fn find_renamed<'k>(known: &Known, resource: &Resource, kinds: &'k [KindSummary]) -> Option<&'k KindSummary> {
     let is_unlisted = |kind: &&KindSummary| {
         kind.versions.contains(&resource.version)
@@ -255,8 +252,8 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
     let has_become = format!("if it has become `{}` of {}", renamed.kind, renamed.group);
     let group = strip_domain(&renamed.group, &known.domain);
     match group {
-        // If a project has just one group, it isn't part of most paths. So it is sufficient to edit
-        // PROJECT, and `update` takes care of the roles.
+        // With a single group, most paths don't contain the group. So editing PROJECT is enough,
+        // and `update` takes care of the roles.
         Some(group) if renamed.kind == *kind && !known.multigroup => {
             let edit = match group {
                 "" => "remove `group` from its entry".to_owned(),
@@ -267,8 +264,8 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
                 sample_file(group, version, kind)
             )
         }
-        // The name of a kind (and the group too, if there are several) is used for files and
-        // modules. These can only be changed with `create` and `delete`.
+        // Files and modules are named after the kind (and the group, if there are several). Only
+        // `create` and `delete` can change them.
         Some(group) => format!(
             "{has_become}, restore `{kind}`, run `rbuilder create api {}{}`, move your code to the new files, and run `{} --force`",
             naming_flags(group, version, &renamed.kind),
@@ -279,7 +276,7 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
     }
 }
 
-/// The flags of `create api` to replace a kind, except for those with its name.
+/// Flags of `create api` to replace a kind, except for its name.
 fn flags_like(resource: &Resource, renamed: &KindSummary) -> String {
     let mut flags = String::new();
     if renamed.plural != resource.plural && renamed.plural != names::plural_of(&renamed.kind) {

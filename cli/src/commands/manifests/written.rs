@@ -1,4 +1,4 @@
-//! The manifests of a project, as they would be written by `manifests`.
+//! The manifests of a project as `manifests` would write them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ pub(in crate::commands) struct Written {
     pub(in crate::commands) files: BTreeMap<String, String>,
 }
 
-/// Generates the manifests in memory, and reads the other files from the same directories.
+/// Generates the manifests in memory, and reads the other files in the same directories.
 pub(in crate::commands) fn read_written(tree: &Tree, source: &SourceFlags) -> Result<Written> {
-    // `manifests` doesn't remove these unless it's told to, but they are not part of the source.
+    // `manifests` keeps these by default, but they aren't part of the source.
     let mut request = Request {
         prunes_standing: true,
         removes_tracked: true,

@@ -1,5 +1,4 @@
-//! Migration by the cluster itself, i.e. by creating a StorageVersionMigration for the controller
-//! manager.
+//! Migration by the cluster itself: we create a StorageVersionMigration for the controller manager.
 //!
 //! | Kubernetes | API | by default |
 //! |---|---|---|
@@ -21,30 +20,30 @@ use crate::cluster::{Body, Refusal};
 
 const GROUP: &str = "/apis/storagemigration.k8s.io";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
-/// How long the controller may take to start. It's notified by an event, but there's nothing to see
-/// until it updates the status.
+/// Timeout for the controller to start. An event notifies it, but nothing is visible until it
+/// updates the status.
 const BEGIN: Duration = Duration::from_secs(10);
-/// How long the controller may take to update the stored versions after it has written all objects.
+/// Timeout for the controller to update the stored versions after writing all objects.
 const TRIM: Duration = Duration::from_secs(10);
-/// Part of the message if a request is being retried.
+/// Part of the message while a request is being retried.
 const TROUBLE: &str = "transient error";
-/// How long the cluster may retry a request. It would do so forever, e.g. if a webhook is not
-/// reachable.
+/// Maximum time for the cluster to retry a request. It would retry forever, e.g. if a webhook is
+/// unreachable.
 const LONGEST_TROUBLE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
     Migrated,
-    /// The cluster does not support it, for the given reason.
+    /// Not supported by the cluster, with the reason.
     Unavailable(String),
-    /// The migration has failed. The reason mentions a single object at most.
+    /// The migration failed. The reason mentions at most one object.
     Failed(String),
 }
 
-/// Makes the cluster write all objects of a CRD, and waits until it is done. If an earlier run has
-/// already created a migration, we wait for that one. `report` is called with messages of the
-/// cluster. If the user wants to stop, this fails, but the cluster goes on.
+/// Makes the cluster write all objects of a CRD, and waits until it is done. Waits for an existing
+/// migration if an earlier run created one. `report` is called with messages of the cluster. Fails
+/// on interrupt, in which case the cluster continues.
 pub(super) fn migrate(
     requests: &Requests<'_>,
     definition: &Definition,
@@ -92,7 +91,7 @@ struct Migration<'a> {
 
 impl<'a> Migration<'a> {
     fn new(requests: &'a Requests<'a>, definition: &Definition, version: &str) -> Migration<'a> {
-        // The name does not change as long as the CRD does not, so a later run will find it.
+        // A stable name as long as the CRD doesn't change, so that a later run finds it.
         let name = format!("rbuilder-{}-{}", definition.uid, definition.generation);
         let mut resource = json!({ "group": definition.group, "resource": definition.plural });
         // Later versions of the API don't have this field.
@@ -128,8 +127,7 @@ impl<'a> Migration<'a> {
         }
     }
 
-    /// Whether an earlier run has created it. If that migration has failed, we delete it and start
-    /// over.
+    /// Whether an earlier run created it. A failed migration is deleted and started over.
     fn exists(&self) -> Result<bool> {
         let Some(state) = self.read()? else {
             return Ok(false);
@@ -149,7 +147,7 @@ impl<'a> Migration<'a> {
         Ok(answer.check())
     }
 
-    /// Deletes the object. Errors are ignored, because we don't need it anymore.
+    /// Deletes the object, ignoring errors because it is no longer needed.
     fn delete(&self) -> Result<()> {
         self.requests.send("DELETE", &self.path(), JSON, Body::None)?;
         Ok(())
@@ -173,12 +171,12 @@ impl<'a> Migration<'a> {
     }
 }
 
-/// Observes the status of a migration over time.
+/// Tracks the status of a migration over time.
 struct Watch {
     start: Instant,
-    /// Since when all objects have been written.
+    /// When all objects had been written.
     succeeded: Option<Instant>,
-    /// Since when a failed request has been retried.
+    /// When retries of a failed request started.
     troubled: Option<Instant>,
 }
 
@@ -198,7 +196,7 @@ impl Watch {
         let running = condition(state, "Running");
         if condition(state, "Succeeded").is_some() {
             let since = *self.succeeded.get_or_insert(now);
-            // After updating the stored versions, the controller removes the condition.
+            // The controller removes the condition after updating the stored versions.
             return (running.is_none() || now - since >= TRIM).then_some(End::Migrated);
         }
         let has_begun = running.is_some() || state["status"]["resourceVersion"].is_string();
@@ -216,7 +214,7 @@ impl Watch {
     }
 }
 
-/// What a condition says, provided that it is true.
+/// Message of a condition, if it is true.
 fn condition(state: &Value, name: &str) -> Option<String> {
     let mut conditions = state["status"]["conditions"].as_array()?.iter();
     let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;
@@ -227,7 +225,7 @@ fn condition(state: &Value, name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// An object with the given conditions, all of which are true.
+    /// An object with the given conditions, all of them true.
     fn state(conditions: &[(&str, &str)]) -> Value {
         let conditions = conditions
             .iter()
@@ -235,7 +233,7 @@ mod tests {
         json!({ "status": { "conditions": conditions.collect::<Vec<_>>() } })
     }
 
-    /// Observes statuses at the given times (in seconds). Only the last one may end the migration.
+    /// Observes statuses at the given times in seconds. Only the last one may end the migration.
     #[track_caller]
     fn check(states: &[(u64, Value)], expected: Option<End>) {
         let start = Instant::now();

@@ -2,16 +2,15 @@
 //!
 //! # The record
 //!
-//! There is no way to find out in which version an object is stored. But we do know that each write
-//! increases its resource version, and that from some point on, all writes use the new storage
-//! version. The record contains this point, together with the generation of the CRD. If there is a
-//! record by an earlier run, we only have to write objects whose resource version is not greater
-//! than that.
+//! There is no way to find out in which version an object is stored. But each write increases its
+//! resource version, and from some point on, all writes use the new storage version. The record
+//! contains this point, along with the generation of the CRD. If an earlier run left a record, only
+//! objects whose resource version isn't greater have to be written.
 //!
-//! It is stored in an annotation of the CRD. So it survives a crash of the process or of its
-//! machine, it does not require any permissions other than those for the CRD, and it goes away with
-//! the CRD. If we kept a list of finished objects instead, we would have to update it after every
-//! object. We also cannot store the position in a list, since it expires after a few minutes.
+//! The record is an annotation of the CRD. So it survives a crash of the process or the machine,
+//! requires no permissions beyond those for the CRD, and is deleted along with the CRD. A list of
+//! finished objects would have to be updated after every object, and a continue token expires after
+//! a few minutes.
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -23,7 +22,7 @@ use crate::cluster::{Body, Refusal, encode};
 
 const RECORD: &str = "rbuilder.dev/storage-migration";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// How often we try to modify a CRD if its status is modified concurrently.
+/// Maximum attempts to modify a CRD whose status is modified concurrently.
 const ATTEMPTS: usize = 5;
 
 #[derive(Clone, Debug)]
@@ -42,14 +41,13 @@ pub(super) struct Definition {
     record: Option<Record>,
 }
 
-/// Up to which point objects may have been stored in an old version.
+/// The point up to which objects may be stored in an old version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
-    /// UID of the CRD. If a CRD is restored or copied, it has the same annotations but other
-    /// objects.
+    /// UID of the CRD. A restored or copied CRD has the same annotations but other objects.
     uid: String,
     generation: i64,
-    /// If an object has a resource version greater than this, it's stored in the storage version.
+    /// Objects with a greater resource version are stored in the storage version.
     since: String,
 }
 
@@ -82,7 +80,7 @@ impl Definition {
             served: served.map(|version| text(&version["name"])).collect(),
             stored: stored.into_iter().flatten().map(text).collect(),
             has_annotation: annotation.is_some(),
-            // The user may have edited it.
+            // The user may have edited the annotation.
             record: annotation.and_then(|record| serde_json::from_str(record).ok()),
         })
     }
@@ -95,20 +93,20 @@ impl Definition {
         self.served.contains(&self.storage)
     }
 
-    /// All served versions. The storage version is the first one, if it is served.
+    /// All served versions, starting with the storage version if it is served.
     pub(super) fn served_versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = self.served.iter().map(String::as_str).collect();
         versions.sort_by_key(|version| *version != self.storage);
         versions
     }
 
-    /// Where the API server has the objects of this version.
+    /// URL path of the objects in this version.
     pub(super) fn collection(&self, version: &str) -> String {
         let [group, version, plural] = [&self.group, version, &self.plural].map(encode);
         format!("/apis/{group}/{version}/{plural}")
     }
 
-    /// Where the API server has an object, in the storage version.
+    /// URL path of an object, in the storage version.
     pub(super) fn object(&self, key: &Key) -> String {
         let [group, version, plural, name] =
             [&self.group, &self.storage, &self.plural, &key.name].map(|part| encode(part));
@@ -121,16 +119,15 @@ impl Definition {
         }
     }
 
-    /// The resource version that was recorded by an earlier run. `None` if the CRD has been changed
-    /// since then.
+    /// Resource version recorded by an earlier run. `None` if the CRD was changed since.
     pub(super) fn recorded(&self) -> Option<&str> {
         let record = self.record.as_ref()?;
         let is_valid = record.uid == self.uid && record.generation == self.generation;
         is_valid.then_some(record.since.as_str())
     }
 
-    /// Records that an object is stored in the storage version if its resource version is greater
-    /// than `since`. Fails if the CRD was modified or deleted.
+    /// Records that objects with a resource version greater than `since` are stored in the storage
+    /// version. Fails if the CRD was modified or deleted.
     pub(super) fn record(&self, requests: &Requests<'_>, since: &str) -> Result<()> {
         let record = json!({ "uid": self.uid, "generation": self.generation, "since": since });
         self.change(
@@ -145,7 +142,7 @@ impl Definition {
     /// updated CRD. Fails if the CRD was modified or deleted.
     pub(super) fn trim(&self, requests: &Requests<'_>) -> Result<Definition> {
         let trimmed = self.change(requests, "/status", &|now| match now.is_migrated() {
-            // The cluster has already done this.
+            // Already done by the cluster.
             true => Value::Null,
             false => json!({ "status": { "storedVersions": [now.storage] } }),
         })?;
@@ -162,7 +159,7 @@ impl Definition {
     }
 
     /// Patches the CRD, unless its spec has changed. `make` returns the patch for the current
-    /// state, or null if there is nothing to do. Returns the updated CRD.
+    /// state, or null for a no-op. Returns the updated CRD.
     fn change(
         &self,
         requests: &Requests<'_>,
@@ -182,7 +179,7 @@ impl Definition {
             if patch.is_null() {
                 return Ok(now);
             }
-            // With this, the patch fails if somebody else changes the CRD first.
+            // Optimistic locking: the patch fails if the CRD was modified concurrently.
             patch["metadata"]["resourceVersion"] = json!(now.resource_version);
             let path = format!("{}{subresource}?fieldManager=rbuilder", path(&self.name));
             let answer = requests.send("PATCH", &path, JSON, Body::MergePatch(&patch.to_string()))?;

@@ -10,8 +10,7 @@ use crate::cluster::{Body, Refusal, encode};
 const PAGE: usize = 500;
 /// `Accept` header for metadata only.
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-/// How often we start over before giving up. The server cannot continue a list after about five
-/// minutes.
+/// Maximum number of attempts to list. A continue token expires after about five minutes.
 const ATTEMPTS: usize = 3;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -20,11 +19,11 @@ pub(super) struct Key {
     pub(super) name: String,
 }
 
-/// All objects of a CRD at some point in time.
+/// All objects of a CRD at one point in time.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) keys: Vec<Key>,
-    /// How many objects have already been written in the storage version.
+    /// Number of objects already written in the storage version.
     pub(super) done: usize,
     pub(super) resource_version: String,
 }
@@ -56,15 +55,15 @@ struct ItemMetadata {
     resource_version: String,
 }
 
-/// Lists all objects. If we know that all objects have been written in the storage version after
-/// some resource version, it's passed as `since`.
+/// Lists all objects. `since` is the resource version after which all objects were written in the
+/// storage version, if known.
 pub(super) fn list(requests: &Requests<'_>, definition: &Definition, since: Option<&str>) -> Result<Listing> {
     let mut first = None;
     for version in definition.served_versions() {
         match list_in(requests, &definition.collection(version), since)? {
             Ok(listing) => return Ok(listing),
-            // A list fails if there is just one object that cannot be converted. Try the other
-            // versions, since objects which are stored in the version of the list don't have to be.
+            // A single object that can't be converted fails the entire list. Try the other
+            // versions: objects stored in the listed version need no conversion.
             Err(refusal) if is_unavailable(&refusal) => {
                 first.get_or_insert(refusal);
             }
@@ -127,8 +126,7 @@ fn list_once(
 
 fn is_later(resource_version: &str, since: &str) -> bool {
     let number = |text: &str| text.parse::<u128>().ok();
-    // If one of them isn't a number, the worst that can happen is that we write the object once
-    // more than necessary.
+    // If one of them isn't a number, the object is written once more than necessary at worst.
     match (number(resource_version), number(since)) {
         (Some(resource_version), Some(since)) => resource_version > since,
         _ => false,

@@ -1,9 +1,9 @@
-//! Implements `rbuilder migrate-storage`. It rewrites all objects of a CRD so that they're stored
-//! in the storage version, and then removes all other versions from `status.storedVersions`.
+//! `rbuilder migrate-storage`: rewrites all objects of a CRD so that they are stored in the storage
+//! version, and then removes all other versions from `status.storedVersions`.
 //!
-//! We only modify the stored versions if all objects were written after the CRD got its storage
-//! version, and if its spec has not changed in the meantime. If a run is killed, the next one
-//! continues from where it left off. See [`definition`] for how this works.
+//! The stored versions are only modified if all objects were written after the CRD got its storage
+//! version, and its spec hasn't changed since. If a run is killed, the next one resumes where it
+//! left off. See [`definition`] for details.
 
 mod by_cluster;
 mod definition;
@@ -36,20 +36,20 @@ use crate::shell::Shell;
 /// Default value of `--qps`. By comparison, client-go sends up to 5 requests per second, and
 /// kubectl 50 on average.
 const WRITES_PER_SECOND: u32 = 100;
-/// How long to wait until all API servers of a cluster use the new storage version. They are
-/// notified by a watch, so it actually takes less than a second.
+/// Time for all API servers of a cluster to pick up the new storage version. A watch notifies them,
+/// so it actually takes less than a second.
 const SETTLE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 enum State {
-    /// It is in the project, but not in the cluster.
+    /// In the project, but not in the cluster.
     Absent,
-    /// All objects were stored in the storage version already.
+    /// All objects were already stored in the storage version.
     Unneeded,
-    /// The API server would accept all of the writes.
+    /// The API server would accept all writes.
     Accepted,
     Migrated,
-    /// The stored versions weren't modified, for the given reason.
+    /// The stored versions weren't modified, with the reason.
     Incomplete(String),
 }
 
@@ -60,7 +60,7 @@ struct Outcome {
     before: Vec<String>,
     after: Vec<String>,
     by_cluster: bool,
-    /// Total number of objects, and how many of them had been written by earlier runs.
+    /// Total number of objects, and how many of them earlier runs had written.
     objects: usize,
     earlier: usize,
     tally: Tally,
@@ -119,7 +119,7 @@ pub(super) fn run(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) ->
     ))
 }
 
-/// State that is shared by the migrations of all CRDs.
+/// State shared by the migrations of all CRDs.
 struct Job<'a> {
     requests: Requests<'a>,
     flags: &'a MigrateStorageFlags,
@@ -137,7 +137,7 @@ impl Job<'_> {
     fn try_migrate(&self, wanted: &Wanted, outcome: &mut Outcome, shell: &mut Shell) -> Result<()> {
         let Some(definition) = Definition::read(&self.requests, &wanted.name)? else {
             return match wanted.storage {
-                // The project isn't installed yet, which is fine. The state remains `Absent`.
+                // The project isn't installed yet, which is fine: the state stays `Absent`.
                 Some(_) => Ok(()),
                 None => bail!("the cluster has no such CRD"),
             };
@@ -165,8 +165,7 @@ impl Job<'_> {
         self.migrate_by_rbuilder(&definition, outcome, shell)
     }
 
-    /// Whether to try a migration by the cluster first. This is not possible for a dry run, or if
-    /// the user wants to limit the rate.
+    /// Whether to try a migration by the cluster first. Not for a dry run or a rate limit.
     fn may_use_cluster(&self) -> bool {
         let flags = self.flags;
         !flags.dry_run && flags.qps.is_none() && flags.migrator != Migrator::Rbuilder
@@ -215,13 +214,12 @@ impl Job<'_> {
         let recorded = definition.recorded();
         if recorded.is_none() && !is_dry_run {
             progress.show_message(&settling(definition), shell);
-            // Until an API server notices the change of the CRD, it still writes in the old
-            // version.
+            // Until an API server observes the changed CRD, it still writes in the old version.
             self.requests.wait(SETTLE)?;
         }
         let listing = keys::list(&self.requests, definition, recorded)?;
         if recorded.is_none() && !is_dry_run {
-            // Whatever is written from now on needs no rewrite, so the next run can skip it.
+            // From now on, writes use the storage version, so the next run can skip these objects.
             definition.record(&self.requests, &listing.resource_version)?;
         }
         outcome.earlier = listing.done;

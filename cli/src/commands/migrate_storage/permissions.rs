@@ -1,5 +1,5 @@
-//! Checks the necessary permissions before a migration is started. Without them, the request for
-//! every single object would be rejected.
+//! Checks the required permissions before a migration. Without them, the request for every single
+//! object would be rejected.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -31,8 +31,8 @@ impl Permission<'_> {
     }
 }
 
-/// Checks that the user has all necessary permissions. The error has the missing rules. If the
-/// server can't answer the question, we assume that the permission exists.
+/// Checks that the user has all required permissions. The error contains the missing rules. A
+/// permission is assumed if the server can't tell.
 pub(super) fn check(requests: &Requests<'_>, definition: &Definition, is_dry_run: bool) -> Result<()> {
     let group = definition.group.as_str();
     let mut needed = vec![

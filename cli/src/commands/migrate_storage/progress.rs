@@ -21,7 +21,7 @@ impl Progress {
         }
     }
 
-    /// Shows how many objects we've processed out of a total of `objects`, and the rate per second.
+    /// Shows the number of processed objects out of `objects`, and the rate per second.
     pub(super) fn show_count(&mut self, tally: &Tally, objects: usize, rate: f64, shell: &mut Shell) {
         self.show_message(&describe(tally, objects, rate), shell);
     }

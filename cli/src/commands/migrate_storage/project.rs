@@ -16,7 +16,7 @@ const KIND: &str = "CustomResourceDefinition";
 #[derive(Debug, PartialEq)]
 pub(super) struct Wanted {
     pub(super) name: String,
-    /// Storage version in the project. `None` if the CRD was specified by the user.
+    /// Storage version in the project. `None` if the user specified the CRD.
     pub(super) storage: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn find_wanted(dir: &Path, flags: &MigrateStorageFlags, shell: &mut S
     Ok(wanted)
 }
 
-/// Whether this could be the name of a CRD, i.e. `<plural>.<group>`.
+/// Whether this could be a CRD name, i.e. `<plural>.<group>`.
 fn is_name(text: &str) -> bool {
     let is_allowed =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');

@@ -56,7 +56,7 @@ fn describe_incomplete(outcome: &Outcome, reason: &str) -> String {
 }
 
 fn describe_failure(failure: &Failure) -> String {
-    // The message may have more than one line.
+    // The message may span several lines.
     let message = failure.refusal.message.trim().replace('\n', "\n    ");
     format!("  {}: {message}\n", name(&failure.key))
 }
@@ -68,7 +68,7 @@ fn name(key: &Key) -> String {
     }
 }
 
-/// Counts the objects written, deleted and so on (e.g. `3 written, 1 deleted meanwhile`).
+/// Counts the objects written, deleted and so on, e.g. `3 written, 1 deleted meanwhile`.
 fn counts(outcome: &Outcome, done: &str) -> String {
     let mut counts = vec![format!("{} {done}", outcome.tally.rewritten)];
     if outcome.earlier > 0 {

@@ -1,4 +1,4 @@
-//! Sends requests, with retries for when the API server or a webhook is temporarily unavailable.
+//! Sends requests, with retries while the API server or a webhook is temporarily unavailable.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
 ];
-/// Maximum delay that the server can ask for.
+/// Maximum delay that the server may request.
 const LONGEST: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -22,8 +22,8 @@ pub(super) struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// Sends a request. If the server isn't available, it's retried up to three times. Fails if the
-    /// user wants to stop during a delay.
+    /// Sends a request, with up to three retries if the server is unavailable. Fails if interrupted
+    /// during a delay.
     pub(super) fn send(&self, method: &str, path: &str, accept: &str, body: Body<'_>) -> Result<Answer> {
         for pause in PAUSES {
             let answer = self.server.send(method, path, accept, body)?;
@@ -37,7 +37,7 @@ impl Requests<'_> {
         self.server.send(method, path, accept, body)
     }
 
-    /// Waits for the given time, but fails if the user wants to stop.
+    /// Waits for `pause`, but fails if interrupted.
     pub(super) fn wait(&self, pause: Duration) -> Result<()> {
         let mut left = pause;
         while !left.is_zero() {
@@ -52,8 +52,8 @@ impl Requests<'_> {
     }
 }
 
-/// Whether it makes sense to retry a request. That's the case if the server, a webhook or something
-/// in between is not available, or if there were too many requests.
+/// Whether to retry a request, because the server, a webhook or something in between is
+/// unavailable, or because there were too many requests.
 pub(super) fn is_unavailable(refusal: &Refusal) -> bool {
     refusal.status == 429 || refusal.status >= 500
 }

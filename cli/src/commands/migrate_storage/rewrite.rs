@@ -1,11 +1,11 @@
 //! Rewrites objects without modifying them, which makes the API server store them in the storage
 //! version.
 //!
-//! We use an empty merge patch for this. The server reads the object, applies the patch (which does
-//! nothing), and encodes the object in the storage version. If the result is the same as what's
-//! stored, nothing is written. Compared to a PUT, this doesn't need another request to read the
-//! object, cannot undo concurrent changes, and doesn't drop fields that don't exist in the version
-//! of the request. The owners in `managedFields` don't change either.
+//! This is done with an empty merge patch. The server reads the object, applies the patch (a
+//! no-op), and encodes the object in the storage version. If the result equals what's stored,
+//! nothing is written. Compared to a PUT, this needs no extra request to read the object, can't
+//! undo concurrent changes, and doesn't drop fields that don't exist in the version of the request.
+//! The owners in `managedFields` don't change either.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,21 +19,21 @@ use super::requests::{JSON, Requests, is_unavailable};
 use crate::cluster::{Body, Refusal};
 
 const WORKERS: usize = 8;
-/// Give up if the server was not available for this many objects in a row.
+/// Number of consecutive objects with an unavailable server after which to give up.
 const GIVE_UP: usize = 20;
-/// How often we try to write an object that is modified concurrently.
+/// Maximum attempts to write an object that is modified concurrently.
 const ATTEMPTS: usize = 5;
 const TICK: Duration = Duration::from_millis(250);
-/// Time over which the rate is measured.
+/// Time window for measuring the rate.
 const PERIOD: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) rewritten: usize,
-    /// Objects that were deleted after they had been listed.
+    /// Objects deleted after they were listed.
     pub(super) gone: usize,
     pub(super) failures: Vec<Failure>,
-    /// If some objects haven't been tried, the reason for that.
+    /// Why some objects weren't tried, if so.
     pub(super) stopped: Option<&'static str>,
 }
 
@@ -55,9 +55,9 @@ enum Verdict {
     Failed(Refusal),
 }
 
-/// Limits the rate of writes. It's shared by all workers.
+/// Rate limit for writes, shared by all workers.
 pub(super) struct Pace {
-    /// `None` if there's no limit.
+    /// `None` for no limit.
     interval: Option<Duration>,
     next: Mutex<Instant>,
 }
@@ -71,7 +71,7 @@ impl Pace {
         }
     }
 
-    /// How long to wait before the next write. After a break, there's no burst.
+    /// Delay before the next write. There is no burst after a pause.
     fn take(&self, now: Instant) -> Duration {
         let Some(interval) = self.interval else {
             return Duration::ZERO;
@@ -94,8 +94,8 @@ impl Rewrite<'_> {
     /// Writes all objects. `report` is called regularly with the current state and the number of
     /// writes per second.
     ///
-    /// If an object can't be written, we continue with the others. We stop if the server is not
-    /// available, or if the user wants us to.
+    /// Continues after an object that can't be written. Stops if the server is unavailable, or on
+    /// interrupt.
     pub(super) fn run(&self, keys: &[Key], report: &mut dyn FnMut(&Tally, f64)) -> Tally {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
@@ -105,8 +105,7 @@ impl Rewrite<'_> {
                 let (sender, next, stop) = (sender.clone(), &next, &stop);
                 scope.spawn(move || self.work(keys, next, stop, &sender));
             }
-            // From here on only the workers have a sender, so the channel closes when the last one
-            // ends.
+            // Only the workers hold a sender now, so the channel closes when the last one ends.
             drop(sender);
             let mut watch = Watch::new();
             loop {
@@ -154,7 +153,7 @@ impl Rewrite<'_> {
                 return;
             }
             match self.rewrite(key) {
-                // The request was cut off, which says nothing about the object.
+                // The request was interrupted, which says nothing about the object.
                 Verdict::Failed(_) if self.requests.interrupt.is_asked() => return,
                 verdict => drop(results.send((at, verdict))),
             }
@@ -173,8 +172,7 @@ impl Rewrite<'_> {
             match answer.check() {
                 Ok(()) => return Verdict::Rewritten,
                 Err(Refusal { status: 404, .. }) => return Verdict::Gone,
-                // The object was modified in the meantime, even though the server has already tried
-                // this several times.
+                // Modified concurrently, even though the server itself retries several times.
                 Err(refusal) if refusal.status == 409 => last = Some(refusal),
                 Err(refusal) => return Verdict::Failed(refusal),
             }
@@ -203,10 +201,10 @@ fn add(tally: &mut Tally, key: &Key, verdict: Verdict) {
 }
 
 struct Watch {
-    /// For how many objects in a row the server was not available.
+    /// Number of consecutive objects with an unavailable server.
     in_a_row: usize,
     reported: Instant,
-    /// How many objects had been processed at certain times within the last seconds.
+    /// Processed objects at certain times within the window.
     marks: VecDeque<(Instant, usize)>,
 }
 
@@ -252,7 +250,7 @@ mod tests {
         let now = Instant::now() + Duration::from_secs(1);
         let pauses = [0, 1, 2].map(|_| pace.take(now));
         assert_eq!(pauses, [0, 10, 20].map(Duration::from_millis));
-        // There must not be a burst after a break.
+        // No burst after a pause.
         let later = now + Duration::from_secs(5);
         assert_eq!(
             [pace.take(later), pace.take(later)],

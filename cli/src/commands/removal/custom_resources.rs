@@ -11,12 +11,12 @@ use crate::count::counted;
 use crate::shell::Shell;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// After this time we print the remaining objects again even if they are the same.
+/// Interval after which unchanged remaining objects are printed again.
 const REMIND_AFTER: Duration = Duration::from_secs(15);
 const NAMED: usize = 5;
 
-/// Deletes all objects of the given CRDs, and waits until they no longer exist. If that takes
-/// longer than `timeout`, the error has the finalizers of the remaining objects.
+/// Deletes all objects of the given CRDs, and waits until they are gone. After `timeout`, fails
+/// with the finalizers of the remaining objects.
 pub(super) fn delete_all(
     kubectl: &Kubectl,
     crds: &[Value],
@@ -49,10 +49,10 @@ pub(super) fn delete_all(
 }
 
 struct Resource {
-    /// The CRD's name, i.e. `<plural>.<group>`.
+    /// Name of the CRD, i.e. `<plural>.<group>`.
     name: String,
-    /// The resource as kubectl writes it, in the version in which the API server stores objects.
-    /// Other versions cannot be read without the manager if its webhook converts them.
+    /// Resource in kubectl's notation, in the storage version. Other versions can't be read without
+    /// the manager if its webhook converts them.
     stored: String,
 }
 
@@ -99,7 +99,7 @@ fn request_deletion(
         &resource.stored,
         "--all",
         "--all-namespaces",
-        // We do the waiting ourselves, so that we can say what is left.
+        // We wait ourselves, so that we can print what is left.
         "--wait=false",
     ];
     kubectl.read(&all, "").map(drop)

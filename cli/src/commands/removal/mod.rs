@@ -1,9 +1,9 @@
 //! `rbuilder undeploy` and `rbuilder uninstall`: delete the objects applied by `deploy` and
 //! `install`, and nothing else.
 //!
-//! We delete custom resources first, while the manager is running, so that it can handle their
+//! Custom resources are deleted first, while the manager is running and can handle their
 //! finalizers. Then comes everything else, and namespaces last. If a step fails, the manager keeps
-//! running, so the command can be repeated.
+//! running, so that the command can be repeated.
 
 mod custom_resources;
 mod namespaces;
@@ -24,8 +24,7 @@ use crate::shell::Shell;
 
 pub(super) use namespaces::apply as apply_namespaces;
 
-/// Webhook configurations must go first, because without its Service, a webhook rejects every
-/// request.
+/// Webhook configurations must go first: a webhook without its Service rejects every request.
 const FIRST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
 const NAMED: usize = 4;
@@ -96,7 +95,7 @@ fn delete(kubectl: &Kubectl, objects: &[Value], flags: &RemovalFlags, shell: &mu
 struct Rendered {
     namespaces: Vec<Value>,
     crds: Vec<Value>,
-    /// All other objects, in the order of deletion.
+    /// All other objects, in deletion order.
     others: Vec<Value>,
 }
 

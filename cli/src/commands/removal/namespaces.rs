@@ -10,14 +10,14 @@ use crate::shell::Shell;
 
 /// Annotation on namespaces created by `deploy`.
 ///
-/// The annotation is not one of the applied fields, so it stays when the namespace is applied
-/// again, even with another tool.
+/// It isn't one of the applied fields, so it stays when the namespace is applied again, even by
+/// another tool.
 const CREATED: &str = "rbuilder.dev/created-by";
 const CREATED_BY: &str = "rbuilder deploy";
 const NAMED: usize = 5;
 
-/// Applies namespaces that `deploy` has created, and creates missing ones. Other people's
-/// namespaces stay as they are.
+/// Applies namespaces created by `deploy`, and creates missing ones. Other namespaces are left
+/// alone.
 pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) -> Result<()> {
     for namespace in namespaces {
         match find(kubectl, name_of(namespace))? {
@@ -28,12 +28,11 @@ pub(crate) fn apply(kubectl: &Kubectl, namespaces: &[Value], shell: &mut Shell) 
                 continue;
             }
         }
-        // We don't use force, because others may have set labels, e.g. for Pod Security, a mesh or
-        // a team.
+        // Don't force conflicts: others may have set labels, e.g. for Pod Security, a mesh or a
+        // team.
         match kubectl.read(&APPLY, &namespace.to_string()) {
             Ok(printed) => shell.out(&printed),
-            // The first line names the fields. Drop the rest, in which kubectl advises to take them
-            // over.
+            // The first line names the fields. Drop kubectl's advice to take them over.
             Err(error) if format!("{error:#}").contains("conflict") => shell.note(&format!(
                 "namespace {} stays as it is, because others set fields of it: {}\n  \
                  = help: leave these fields out of its manifest\n",
@@ -64,8 +63,7 @@ fn create(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Prints the manifest's labels and annotations that are missing in a namespace that belongs to
-/// others.
+/// Prints labels and annotations of the manifest that are missing in a namespace owned by others.
 fn note_missing(found: &Value, namespace: &Value, shell: &mut Shell) {
     let missing = ["labels", "annotations"].into_iter().flat_map(|list| {
         let wanted = namespace["metadata"][list].as_object().into_iter().flatten();
@@ -86,7 +84,7 @@ fn note_missing(found: &Value, namespace: &Value, shell: &mut Shell) {
 }
 
 /// Deletes a namespace if `deploy` created it and it only contains objects of the deployment, or if
-/// the user asks for it. Otherwise prints why it stays.
+/// the user requests it. Otherwise prints why it stays.
 pub(super) fn remove(
     kubectl: &Kubectl,
     namespace: &Value,
@@ -139,7 +137,7 @@ fn find_reason_to_keep(
 }
 
 fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
-    // Events and Leases are not worth keeping, and endpoints are deleted with their Service.
+    // Events and Leases aren't worth keeping, and endpoints are deleted with their Service.
     const IGNORED: [&str; 4] = [
         "events",
         "events.events.k8s.io",
@@ -160,7 +158,7 @@ fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
     kubectl.list(&[&resources, "--namespace", namespace])
 }
 
-/// The objects that exist only because of the deployment.
+/// Objects that only exist because of the deployment.
 struct OwnObjects<'a> {
     rendered: &'a [Value],
 }
@@ -187,8 +185,8 @@ impl<'a> OwnObjects<'a> {
         self.rendered.iter().any(|rendered| id(rendered) == id(object))
     }
 
-    /// Whether the manager or cert-manager created a Secret. If so, a Role or a Certificate in the
-    /// deployment refers to it by name.
+    /// Whether a Secret was created by the manager or cert-manager, i.e. a Role or a Certificate in
+    /// the deployment refers to it by name.
     fn is_created_secret(&self, object: &Value) -> bool {
         let name = &object["metadata"]["name"];
         object["kind"] == "Secret"

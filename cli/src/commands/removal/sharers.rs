@@ -1,5 +1,5 @@
-//! Other deployments of the manager. They use the same CRDs, and with the same name prefix also the
-//! same cluster-scoped objects.
+//! Other deployments of the manager. They share its CRDs and, with the same name prefix, its
+//! cluster-scoped objects.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::cluster::{Kubectl, MANAGER_LABEL, describe, qualified_name, to_list};
 /// Label with the project name on the manager's Deployment.
 const NAME_LABEL: &str = "app.kubernetes.io/name";
 
-/// Deployments of the same manager that are not among the rendered objects.
+/// Deployments of the same manager that aren't among the rendered objects.
 #[derive(Debug, Default)]
 pub(super) struct Sharers {
     deployments: Vec<Value>,
@@ -28,7 +28,7 @@ impl Sharers {
                 continue;
             };
             let selector = format!("{label}={value},{NAME_LABEL}={name}");
-            // We have to fail if this does, because shared objects must not be deleted.
+            // Errors must be fatal here, because shared objects must not be deleted.
             let found = kubectl.list(&["deployments.apps", "--all-namespaces", "--selector", &selector])?;
             let is_known = |found: &Value| {
                 let mut known = ours.iter().chain(&deployments);
@@ -49,7 +49,7 @@ impl Sharers {
         names.join(" and ")
     }
 
-    /// Splits objects into those to delete and those that other deployments use.
+    /// Splits objects into those to delete and those used by other deployments.
     pub(super) fn keep_shared(
         &self,
         kubectl: &Kubectl,
@@ -57,8 +57,8 @@ impl Sharers {
     ) -> Result<(Vec<Value>, Vec<Value>)> {
         let name = |object: &Value| object["metadata"]["name"].clone();
         let has_our_name = |other: &Value| self.ours.iter().any(|ours| name(ours) == name(other));
-        // A deployment with the same name in another namespace has the same prefix, so it shares
-        // all objects outside of both namespaces, i.e. cluster-scoped objects, and roles in other
+        // A deployment of the same name in another namespace has the same prefix, and so shares all
+        // objects outside of both namespaces: cluster-scoped objects, and roles in other
         // namespaces.
         if !self.deployments.iter().any(has_our_name) {
             return Ok((objects, Vec::new()));
@@ -74,8 +74,8 @@ impl Sharers {
         };
         let (namespaced, elsewhere): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_in_ours);
         let present = kubectl.read_objects(&to_list(&elsewhere))?;
-        // Shared objects stay, unless the one in the cluster refers to our namespace. For example,
-        // a webhook configuration without its Service would reject every request.
+        // Shared objects stay, unless the one in the cluster refers to our namespace. E.g. a
+        // webhook configuration without its Service would reject every request.
         let is_ours = |object: &Value| {
             let is_it = |found: &&Value| {
                 found["kind"] == object["kind"] && qualified_name(found) == qualified_name(object)
@@ -88,8 +88,7 @@ impl Sharers {
     }
 }
 
-/// Whether a field `namespace` anywhere in a value (e.g. in a Service reference) contains the given
-/// namespace.
+/// Whether any nested `namespace` field, e.g. of a Service reference, contains the given namespace.
 fn refers_to(value: &Value, namespace: &str) -> bool {
     match value {
         Value::Object(map) => map.iter().any(|(key, value)| match value {

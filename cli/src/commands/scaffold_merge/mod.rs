@@ -1,7 +1,7 @@
-//! Merges the difference between two of a project's scaffolds into the project.
+//! Merges the difference between two scaffolds of a project into the project.
 //!
-//! Both scaffolds are rendered from PROJECT, one as the project was created, and one for different
-//! templates or settings. The merge's third side is the project itself, with the user's changes.
+//! Both scaffolds are rendered from PROJECT: one as the project was created, and one for different
+//! templates or settings. The third side of the merge is the project itself, with the user's edits.
 
 mod record;
 mod written;
@@ -26,7 +26,7 @@ use crate::render::{Scaffold, render};
 use crate::request::MergeRequest;
 use crate::tree::{Tree, with_slashes};
 
-/// Scaffolds a project's files anew, as a release or this version would, without generated
+/// Renders a project's scaffold with the templates of a release or this version, without generated
 /// manifests and PROJECT.
 ///
 /// # Errors
@@ -45,13 +45,13 @@ pub(super) struct ScaffoldMerge<'a> {
     project: Project,
     base: Written,
     theirs: Scaffold,
-    /// The scaffolds of all releases, which we compute on demand.
+    /// Scaffolds of all releases, computed on demand.
     older: OnceCell<Vec<Scaffold>>,
     archive: &'static Archive,
     restored: BTreeSet<String>,
     /// Files that the user accepts as up to date.
     accepted: BTreeSet<String>,
-    /// Whether to rewrite unchanged roles whose names do not match the kind in PROJECT.
+    /// Whether to rewrite unchanged roles whose names don't match the kind in PROJECT.
     refreshes_roles: bool,
     plan: Plan,
     report: Report,
@@ -61,7 +61,7 @@ pub(super) struct ScaffoldMerge<'a> {
 #[derive(Default)]
 pub(super) struct Relocated {
     pub(super) moves: Vec<FileMove>,
-    /// New texts of files that do not move, or `None` if a file is deleted.
+    /// New texts of files that don't move, or `None` for a deleted file.
     pub(super) texts: BTreeMap<String, Option<String>>,
 }
 
@@ -92,7 +92,7 @@ impl Relocated {
 
 enum Fate {
     Keep,
-    /// Only rbuilder has written the file, so it gets a new text.
+    /// New text of a file that only rbuilder has written.
     Replace(String),
     Merge(Merged),
     /// The file is no longer scaffolded.
@@ -101,7 +101,7 @@ enum Fate {
 
 impl<'a> ScaffoldMerge<'a> {
     /// Prepares a merge of two scaffolds of `project`, the current one and a new one. `command` is
-    /// the name shown in messages. Fails if conflicts of an earlier merge are unresolved.
+    /// its name in messages. Fails if conflicts of an earlier merge are unresolved.
     pub(super) fn new(
         command: &'static str,
         tree: &'a Tree,
@@ -130,8 +130,8 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(merge)
     }
 
-    /// Merges into the files after the given moves. The project and both scaffolds must also be
-    /// those after the moves.
+    /// Merges into the files after the given moves. The project and both scaffolds must be those
+    /// after the moves as well.
     pub(super) fn after(self, relocated: Relocated) -> Self {
         ScaffoldMerge { relocated, ..self }
     }
@@ -144,8 +144,8 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Restores the new scaffold's deleted files. Each path is a file, or a directory for all
-    /// deleted files in it. If a file exists, its changes would be lost, so that's an error.
+    /// Restores deleted files of the new scaffold. Each path is a file, or a directory for all
+    /// deleted files in it. Fails if a file exists, since its edits would be lost.
     pub(super) fn restore(self, paths: &[String]) -> Result<Self> {
         let mut restored = BTreeSet::new();
         for path in paths {
@@ -202,7 +202,7 @@ impl<'a> ScaffoldMerge<'a> {
         }
     }
 
-    /// Plans the changes that turn the project into `target`, and reports about them.
+    /// Plans the changes that turn the project into `target`, and reports on them.
     pub(super) fn run(mut self, mut target: Project, requested: MergeRequest) -> Result<(Outcome, Report)> {
         self.relocated.add_to(&mut self.plan, self.tree)?;
         self.merge_files(&mut target)?;
@@ -307,7 +307,7 @@ impl<'a> ScaffoldMerge<'a> {
         if is_same_text(ours, &base) || self.is_pristine(path, ours)? {
             return Ok(Fate::Replace(theirs));
         }
-        // The order of added lines depends on the order of commands and of merged branches.
+        // The order of added lines depends on the order of commands and merged branches.
         if !self.theirs.record.has(path) && has_same_lines(ours, &theirs) {
             return Ok(Fate::Keep);
         }
@@ -318,23 +318,23 @@ impl<'a> ScaffoldMerge<'a> {
         )))
     }
 
-    /// Whether a file is a role or a script for Argo CD that only the command has written, and that
-    /// has outdated names because the kind's names in PROJECT have changed since.
+    /// Whether a file is a role or a script for Argo CD that only the command has written, with
+    /// names that are outdated because the kind's names in PROJECT changed since.
     fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
         let is_role =
             path.starts_with("config/") && path.ends_with("_role.yaml") || path.starts_with("config/argocd/");
         self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
     }
 
-    /// Whether a file existed before the project was initialized, so that it belongs to the user.
+    /// Whether a file existed before the project was initialized, i.e. belongs to the user.
     fn is_users(&self, path: &str) -> bool {
         self.base.foreign.contains(path)
     }
 
-    /// Whether a file equals the scaffold of a released version for this project, apart from line
-    /// endings. For example, a kind may have been created after a newer command was installed.
+    /// Whether a file equals a release's scaffold for this project, apart from line endings. E.g. a
+    /// kind may have been created after a newer command was installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
-        // Rendering may fail, and `OnceCell::get_or_try_init` isn't stable yet.
+        // Rendering is fallible, and `OnceCell::get_or_try_init` isn't stable yet.
         let older = match self.older.get() {
             Some(older) => older,
             None => {
@@ -348,8 +348,7 @@ impl<'a> ScaffoldMerge<'a> {
         Ok(texts.any(|older| is_same_text(older, text)))
     }
 
-    /// Records a file as scaffolded in its new form, so that a command that scaffolds it again has
-    /// nothing to do.
+    /// Records a file as scaffolded in its new form, so that scaffolding it again is a no-op.
     fn record(&self, target: &mut Project, path: &str, ours: Option<&str>, fate: &Fate) {
         let is_same = self.base.files.get(path) == self.theirs.files.get(path);
         // A rename makes both sides equal, but the record is still the old one.
@@ -387,16 +386,16 @@ fn has_same_lines(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// A merge's conflicts, and the files that it keeps.
+/// Conflicts of a merge, and the files that it keeps.
 pub(super) struct Report {
     command: &'static str,
     test_command: &'static str,
     conflicts: Vec<ConflictPlace>,
-    /// Files that the user has deleted and whose templates have changed.
+    /// Files deleted by the user whose templates have changed.
     deleted: Vec<String>,
-    /// Files that are no longer scaffolded and that the user has changed.
+    /// Files that are no longer scaffolded but were edited by the user.
     unused: Vec<String>,
-    /// Edited files that cannot be merged because their original text is unknown.
+    /// Edited files that can't be merged because their original text is unknown.
     unknown: Vec<String>,
 }
 
@@ -491,7 +490,7 @@ pub(super) fn refuse_conflicts(command: &str, conflicts: &[ConflictPlace]) -> Re
     ))
 }
 
-/// Adds conflicts as errors, and exit code 1. `next` is the command to run after resolving them.
+/// Adds conflicts as errors with exit code 1. `next` is the command to run after resolving them.
 pub(super) fn add_conflicts(outcome: &mut Outcome, command: &str, conflicts: &[ConflictPlace], next: &str) {
     outcome.exit_code = 1;
     let help = format!("edit the lines between `<<<<<<<` and `>>>>>>>`, then run `{next}`");

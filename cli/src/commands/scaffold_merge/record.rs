@@ -12,8 +12,8 @@ use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles}
 use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
-/// Adds a project's base to a plan that changes the scaffold. If the plan already contains the
-/// base, as after a merge, there's nothing to do.
+/// Adds a project's base to a plan that changes the scaffold. No-op if the plan already contains
+/// the base, e.g. after a merge.
 pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Result<()> {
     let is_changed = [FILE, RECORD]
         .iter()
@@ -28,7 +28,7 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     project.set_scaffolded_files(ScaffoldedFiles::parse(
         &plan.read(tree, RECORD)?.unwrap_or_default(),
     ));
-    // If somebody has changed PROJECT by hand so that we can't render it, the base stays the same.
+    // If a manual edit makes PROJECT unrenderable, the base stays the same.
     let Ok(after) = render(&project, None) else {
         return Ok(());
     };
@@ -49,13 +49,13 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
 struct Recorder<'a> {
     plan: &'a Plan,
     tree: &'a Tree,
-    /// The files that this version scaffolds for PROJECT before the command, rebuilt on demand.
-    /// `None` if this is not possible.
+    /// Files that this version scaffolds for the PROJECT before the command, rebuilt on demand.
+    /// `None` if impossible.
     before: OnceCell<Option<BTreeMap<String, String>>>,
 }
 
 impl Recorder<'_> {
-    /// Updates a base. Returns false if this is not possible.
+    /// Updates a base. Returns false if that's impossible.
     fn update(&self, base: &mut ScaffoldBase, after: &Scaffold, project: &Project) -> Result<bool> {
         let gone = base.texts().map(|(path, _)| path.to_owned());
         let gone: Vec<String> = gone.filter(|path| !after.files.contains_key(path)).collect();
@@ -63,7 +63,7 @@ impl Recorder<'_> {
             let Some(before) = self.before()? else {
                 return Ok(false);
             };
-            // If only older templates have a file, the next update removes it.
+            // A file that only older templates have is removed by the next update.
             if before.contains_key(&path) {
                 base.forget(&path);
             }
@@ -87,8 +87,8 @@ impl Recorder<'_> {
             };
             let text = match (before.get(path), base.text(path)) {
                 (None, _) => Some(text.clone()),
-                // On a conflict, keep the older text, so that the next update still brings this
-                // file up to date.
+                // On a conflict, keep the older text, so that the next update still brings the file
+                // up to date.
                 (Some(old), Some(written)) => carry(path, written, (old, text)),
                 (Some(_), None) => None,
             };
@@ -111,7 +111,7 @@ impl Recorder<'_> {
     }
 }
 
-/// The base after a merge to `scaffold`. It does not contain files whose original text is unknown.
+/// The base after a merge to `scaffold`, without files whose original text is unknown.
 pub(super) fn base_of(
     scaffold: &Scaffold,
     target: &Project,

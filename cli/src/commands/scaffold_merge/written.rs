@@ -1,10 +1,10 @@
-//! A project's scaffold as the commands wrote it, without the users' changes.
+//! A project's scaffold as written by commands, without the user's edits.
 //!
-//! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). If an older command did not record
-//! a file, we find its text by content: an unedited file has the recorded hash, and for an edited
-//! file the hash tells which former templates wrote it. The version in PROJECT only matters if that
-//! release's templates are known, because builds with the same version differ. If the base of a
-//! file is not known, we report the file, and it never counts as up to date.
+//! A project records it in `.rbuilder/` (see [`ScaffoldBase`]). The text of a file that an older
+//! command didn't record is found by content: an unedited file has the recorded hash, and for an
+//! edited file the hash reveals which former templates wrote it. The version in PROJECT only
+//! matters if the templates of that release are known, because builds of the same version differ. A
+//! file with an unknown base is reported, and never counts as up to date.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(in crate::commands) struct Written {
     pub(in crate::commands) foreign: BTreeSet<String>,
     /// Scaffolded files whose original text is unknown.
     pub(in crate::commands) unknown: BTreeSet<String>,
-    /// Unknown files for which we assume the scaffold of this version.
+    /// Unknown files for which the scaffold of this version is assumed.
     pub(in crate::commands) assumed: BTreeSet<String>,
 }
 
@@ -40,8 +40,7 @@ impl Written {
         }
     }
 
-    /// Finds a project's scaffold. Fails if the commands with the templates of PROJECT's release
-    /// reject PROJECT.
+    /// Finds a project's scaffold. Fails if the templates of PROJECT's release reject PROJECT.
     pub(in crate::commands) fn find(
         tree: &Tree,
         project: &Project,
@@ -83,8 +82,8 @@ impl Written {
     }
 
     /// The scaffold after a change to PROJECT. `before` and `after` are the scaffolds of this
-    /// version before and after the change. If the change conflicts with an older text, the file
-    /// gets the text of this version.
+    /// version before and after the change. Where the change conflicts with an older text, the text
+    /// of this version is used.
     pub(in crate::commands) fn with_change(&self, before: &Scaffold, after: Scaffold) -> Scaffold {
         let mut files: BTreeMap<String, String> = self
             .files
@@ -119,8 +118,8 @@ impl Written {
     }
 }
 
-/// Reads a project's base. If PROJECT was changed by hand since it was recorded, the base follows
-/// this change, because the user is responsible for the corresponding changes to the scaffold.
+/// Reads a project's base. If PROJECT was edited by hand since, the base follows the edit; the
+/// corresponding changes to the scaffold are up to the user.
 pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> {
     let mut base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default());
     let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
@@ -152,7 +151,7 @@ fn follow_change(base: &mut ScaffoldBase, before: &Scaffold, after: &Scaffold) {
     }
 }
 
-/// Applies the change between two scaffolds to an older version of a file. Returns `None` if they
+/// Applies the change between two scaffolds to an older version of a file. Returns `None` on a
 /// conflict.
 pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) -> Option<String> {
     if is_same_text(written, before) {
@@ -166,7 +165,7 @@ pub(super) fn carry(path: &str, written: &str, (before, after): (&str, &str)) ->
     merged.conflicts.is_empty().then_some(merged.text)
 }
 
-/// Finds the files that only commands write but that are not recorded, because they existed before.
+/// Finds unrecorded files that only commands write, i.e. that existed before.
 pub(super) fn find_foreign<'a>(
     scaffold: &'a Scaffold,
     project: &'a Project,
@@ -185,14 +184,14 @@ struct Former<'a> {
 }
 
 impl<'a> Former<'a> {
-    /// Rebuilds the scaffolds until one of them matches all recorded files.
+    /// Rebuilds scaffolds until one of them matches all recorded files.
     fn find(project: &'a Project) -> Former<'a> {
         let mut scaffolds = Vec::new();
         let sets = Archive::former().releases().iter().rev();
-        // Try the templates of this version first, and then those of releases, the newest first.
+        // The templates of this version first, then those of releases, newest first.
         let sets = std::iter::once(None).chain(sets.map(Some));
         for release in sets {
-            // Templates that cannot scaffold the project did not create it.
+            // Templates that can't scaffold the project didn't create it.
             let Ok(scaffold) = render(project, release) else {
                 continue;
             };
@@ -246,7 +245,7 @@ impl<'a> Former<'a> {
                 .filter(|scaffold| scaffold.record.shares(path, record));
             return recorded.find_map(|scaffold| scaffold.files.get(path)).cloned();
         }
-        // If several commands write a file, it has no recorded hash. Assume that it is as old as
+        // Files written by several commands have no recorded hash. Assume that they are as old as
         // the other files.
         let candidates = self
             .best()

@@ -1,9 +1,9 @@
 //! `rbuilder update`: brings a project's scaffold up to date with a three-way merge.
 //!
-//! The base is the project's existing scaffold, as recorded by the commands, or found by content
-//! for files of older commands ([`Written`]). The new side is the current scaffold for the same
-//! PROJECT, and the user's side is the project. Neither scaffold contains files that are generated
-//! from source. Those are generated again after a merge without conflicts.
+//! The base is the project's existing scaffold, as recorded by commands, or found by content for
+//! files of older commands ([`Written`]). The new side is the current scaffold for the same
+//! PROJECT, and the user's side is the project. Neither scaffold contains files generated from
+//! source; these are generated again after a merge without conflicts.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::tree::Tree;
 /// Runs the command with an archive's released templates.
 ///
 /// # Errors
-/// Fails like [`plan_update`], or if a file cannot be written.
+/// Fails for the same reasons as [`plan_update`], or if a file cannot be written.
 pub fn run_update(
     dir: &Path,
     mode: Mode,
@@ -37,7 +37,7 @@ pub fn run_update(
     })
 }
 
-/// Plans what `update` changes. The exit code is 1 if there are conflicts.
+/// Plans the changes of `update`. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Fails if the project is newer than this command or has an unknown version, if conflicts of an
@@ -52,7 +52,7 @@ pub fn plan_update(tree: &Tree, requested: &UpdateRequest, archive: &'static Arc
 /// The difference between a project's scaffold and the current one.
 pub(super) struct Comparison {
     pub(super) outdated: Vec<String>,
-    /// Edited files that `update` cannot bring up to date.
+    /// Edited files that `update` can't bring up to date.
     pub(super) unknown: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ fn merge_today(
 
 /// If the library has the old command's version, updates it to the new version.
 fn move_library(project: &mut Project, from: &str) {
-    // An adopted package's manifest is not merged.
+    // An adopted package's manifest isn't merged.
     let is_scaffolded = project.known.rbuilder.package.is_none();
     if let Some(Library::Version { version }) = &mut project.known.rbuilder.library
         && version == from
@@ -113,7 +113,7 @@ fn move_library(project: &mut Project, from: &str) {
     }
 }
 
-/// Warns about a library that stays the same, because new templates may use newer features.
+/// Warns about an unchanged library, because new templates may use newer features.
 fn warn_library(library: Option<&Library>, outcome: &mut Outcome) {
     let current = Library::Version {
         version: VERSION.into(),

@@ -1,9 +1,8 @@
-//! `rbuilder validate --fix`: corrects the files of objects where a message says exactly what to
-//! write.
+//! `rbuilder validate --fix`: corrects object files where a message says exactly what to write.
 //!
-//! We only change files below the project directory, or below the current directory outside of
-//! projects, and none that a link leads to. What kustomize or Helm rendered, and the standard
-//! input, are in no file. Generated files would be overwritten.
+//! Only changes files below the project directory, or below the current directory outside of
+//! projects, and none reached through a symlink. Output of kustomize or Helm and the standard input
+//! aren't files, and generated files would be overwritten.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +20,7 @@ use crate::replacement::{correct, find_replacement};
 use crate::shell::Shell;
 use crate::tree::{InputFile, Tree, display_root, with_slashes};
 
-/// Corrects the files of a run. With `is_dry`, only shows the corrections. Returns the paths of the
+/// Corrects the files of a run, or only shows the corrections if `is_dry`. Returns the paths of
 /// files with corrections.
 pub(super) fn correct_files(
     dir: &Path,
@@ -109,14 +108,14 @@ fn correct_file(
         }
         Err(refusal) => refusal,
     };
-    // Don't mention files in which there is nothing to correct anyway.
+    // Don't mention files without anything to correct.
     if has_correction(judge_text(&file.text)) {
         left.insert(format!("{} is not corrected: {refusal}", file.path));
     }
     Ok(())
 }
 
-/// The path of a file in the tree, or the reason why we don't correct the file.
+/// Path of a file in the tree, or why it isn't corrected.
 fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     let path = find_place(&file.path, tree.root())?;
     match tree.read(&path) {
@@ -126,7 +125,7 @@ fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     }
 }
 
-/// The path of a file below a directory, or the reason why we don't correct the file.
+/// Path of a file below a directory, or why it isn't corrected.
 fn find_place(path: &str, dir: &Path) -> Result<String, String> {
     if !is_in_file(path) {
         return Err("correct the files that it is made from".to_owned());
@@ -138,7 +137,7 @@ fn find_place(path: &str, dir: &Path) -> Result<String, String> {
     below().ok_or_else(|| format!("it is not below {}", display_root(dir)))
 }
 
-/// Judges the objects in a file. A file that isn't YAML has none.
+/// Validates the objects in a file. Empty for a file that isn't YAML.
 pub(super) fn judge_file(file: &InputFile, mut judge: impl FnMut(Object) -> Judged) -> Vec<Diagnostic> {
     let objects = parse_objects(&file.path, &file.text).unwrap_or_default();
     objects

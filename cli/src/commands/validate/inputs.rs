@@ -9,7 +9,7 @@ use rbuilder_yaml::describe_failure;
 use crate::commands::verdicts::{Object, RENDERED, is_in_file, parse_objects, read_texts};
 use crate::tree::{InputFile, with_slashes};
 
-/// Reads files, directories, the standard input, and what kustomize or Helm renders. `files` are
+/// Reads files, directories, the standard input, and output of kustomize or Helm. `files` are
 /// relative to `typed_in`. As in all messages, the paths in the result are relative to the project
 /// directory `dir`.
 pub(super) fn read_files(dir: &Path, typed_in: &Path, files: &[PathBuf]) -> Result<Vec<InputFile>> {
@@ -44,7 +44,7 @@ pub(super) fn read_objects(files: &[InputFile]) -> Result<(Vec<Object>, SourceSe
     Ok((objects, sources))
 }
 
-/// Makes a path absolute, without `.` and `..`. Links are not resolved.
+/// Makes a path absolute, without `.` and `..`. Symlinks aren't resolved.
 pub(super) fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in std::path::absolute(path).ok()?.components() {

@@ -1,4 +1,4 @@
-//! `rbuilder validate`: judges objects as the API server would.
+//! `rbuilder validate`: validates objects as the API server would.
 
 mod fix;
 mod inputs;
@@ -30,10 +30,10 @@ const SAMPLES: &str = "config/samples";
 
 struct Judged {
     object: Object,
-    /// `None` if we know no definition of the kind.
+    /// `None` if there is no definition of the kind.
     verdict: Option<Verdict>,
-    /// Set for a kind of Kubernetes itself, because the verdict then covers only a part of what the
-    /// API server checks.
+    /// Set for a kind of Kubernetes itself, for which the verdict only covers a part of the API
+    /// server's checks.
     is_builtin: bool,
     diagnostics: Vec<Diagnostic>,
 }
@@ -43,12 +43,12 @@ impl Judged {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether we know nothing about the object, neither good nor bad.
+    /// Whether nothing is known about the object, neither good nor bad.
     fn is_skipped(&self) -> bool {
         self.verdict.is_none() && !self.is_refused()
     }
 
-    /// The server's answer, unless we can only tell a part of it.
+    /// The server's answer, unless only a part of it is known.
     fn answer(&self) -> Option<&Result<Value, Failure>> {
         let verdict = self.verdict.as_ref().filter(|_| !self.is_builtin);
         verdict.map(|verdict| &verdict.result)
@@ -96,7 +96,7 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mu
     Ok(u8::from(judged.iter().any(Judged::is_refused)))
 }
 
-/// Definitions from the command line, plus those of the project if `dir` is one.
+/// Definitions from the command line, plus the project's if `dir` is one.
 fn read_judges(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut Shell) -> Result<Judges> {
     let has_package = dir.join("Cargo.toml").is_file();
     let minor = match flags.source.kubernetes {
@@ -186,7 +186,7 @@ fn describe_skipped(judged: &[Judged], count: usize) -> String {
 
 fn place_in_log(path: &str) -> sarif::Artifact<'_> {
     match path.strip_suffix(RENDERED) {
-        // The lines of the output of kustomize or Helm are in no file.
+        // Lines of kustomize's or Helm's output aren't in any file.
         Some(directory) => sarif::as_whole(directory),
         None if is_in_file(path) => sarif::in_file(path),
         None => sarif::as_whole(path),
@@ -202,8 +202,7 @@ fn describe(judged: &[Judged], sources: &SourceSet) -> Vec<Value> {
             .map(|found| {
                 let mut said = to_json(found, sources);
                 if found.place.path.ends_with(RENDERED) {
-                    // Its range refers to the output of kustomize, so nobody could apply it to a
-                    // file.
+                    // Its range refers to kustomize's output, so it can't be applied to a file.
                     said["replacement"] = Value::Null;
                 }
                 said

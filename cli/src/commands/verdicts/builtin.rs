@@ -1,9 +1,9 @@
-//! Validates objects of built-in Kubernetes kinds with the catalogue.
+//! Validates objects of built-in Kubernetes kinds against the catalogue.
 //!
-//! The API server checks these kinds in code, and the catalogue covers only a part of that: fields,
-//! types, required fields and a few enumerations. We ignore its other keywords, because the API
-//! server doesn't apply them the way it does in CRDs. For example, it accepts the same port twice
-//! in a list of type `map`, and `null` and empty strings in place of absent values.
+//! The API server checks these kinds in code, of which the catalogue only covers a part: fields,
+//! types, required fields and a few enumerations. Its other keywords are ignored, because the API
+//! server doesn't apply them as in CRDs. E.g. it accepts the same port twice in a list of type
+//! `map`, and `null` and empty strings in place of absent values.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use rbuilder_judge::{Definition, Judge, read_schema};
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
-/// The versions that built-in kinds have, in order of preference.
+/// Versions of built-in kinds, in order of preference.
 const VERSIONS: &[&str] = &[
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2", "v1alpha1",
 ];
 
-/// The fields of `ObjectMeta` in object templates. The catalogue leaves them out.
+/// Fields of `ObjectMeta` in object templates, which the catalogue leaves out.
 pub(super) fn object_meta() -> Schema {
     let text = json!({ "type": "string" });
     let texts = json!({ "type": "object", "additionalProperties": text });
@@ -48,14 +48,13 @@ impl Builtin {
         }
     }
 
-    /// `None` if Kubernetes has no such kind, or if the schema of its objects would not be valid in
+    /// `None` if Kubernetes has no such kind, or if the schema of its objects wouldn't be valid in
     /// a CRD.
     pub(super) fn judge(&self, group: &str, version: &str, kind: &str) -> Option<Judge> {
         let found = find(group, kind)?;
         let schema = self.catalogue.schema(&found.path(version))?;
         let mut schema = simplify(&schema);
-        // The API server drops the status of a new object, and has other rules for decoding the
-        // metadata.
+        // The API server drops the status of a new object, and decodes the metadata by other rules.
         schema.required.retain(|name| &**name != "status");
         let any = Schema {
             preserve_unknown_fields: true,
@@ -81,7 +80,7 @@ impl Builtin {
         }))
     }
 
-    /// The versions of a kind, or nothing if it's not in this minor version of Kubernetes.
+    /// Versions of a kind. Empty if it isn't in this minor version of Kubernetes.
     pub(super) fn versions(&self, group: &str, kind: &str) -> Vec<&'static str> {
         let Some(found) = find(group, kind) else {
             return Vec::new();
@@ -102,7 +101,7 @@ impl Builtin {
         known.map(|known| known.kind()).collect()
     }
 
-    /// The groups other than the core group that have this kind in this version.
+    /// Groups other than the core group with this kind and version.
     pub(super) fn groups_with(&self, version: &str, kind: &str) -> Vec<&'static str> {
         let kinds = BuiltinKind::all().filter(|known| known.kind() == kind && !known.group().is_empty());
         let known = kinds.filter(|known| self.catalogue.contains(&known.path(version)));
@@ -147,7 +146,7 @@ fn is_bare(schema: &Schema) -> bool {
         && !schema.int_or_string
 }
 
-/// Removes what Go decodes as an absent value, i.e. `null`, and the empty string in an enumeration.
+/// Removes values that Go decodes as absent, i.e. `null`, and the empty string in an enumeration.
 pub(super) fn drop_zero_values(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {

@@ -1,7 +1,7 @@
-//! Help for the API server's messages, in cases where the object itself shows what to write.
+//! Help for the API server's messages where the object itself shows what to write.
 //!
-//! `crate::replacement` applies the help that leaves no choice, e.g. for a misspelling, missing
-//! quotes or a repeated item. A name that's merely similar is proposed but never applied.
+//! `crate::replacement` applies unambiguous help, e.g. for a misspelling, missing quotes or a
+//! repeated item. A merely similar name is proposed but never applied.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -20,12 +20,12 @@ const STANZA: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub(super) struct Helper<'o> {
     object: &'o Object,
     schema: &'o Schema,
-    /// The schema of `metadata`, which the schemas of kinds leave out. We build it on demand, since
-    /// most objects need no help.
+    /// Schema of `metadata`, which the schemas of kinds leave out. Built on demand, since most
+    /// objects need no help.
     metadata: OnceCell<Schema>,
 }
 
-/// One of the values on the way from the object to a field.
+/// A value on the path from the object to a field.
 #[derive(Clone, Copy)]
 struct Step<'s> {
     name: &'s str,
@@ -68,7 +68,7 @@ impl<'o> Helper<'o> {
     }
 
     /// Help for a value in `metadata` that should be a string. The message only names the map or
-    /// list, so we look for the entry and return its path as well.
+    /// list, so this finds the entry and also returns its path.
     pub(super) fn explain_metadata(&self, field: &str, message: &str) -> Option<(String, String)> {
         if !message.ends_with(" of type string") {
             return None;
@@ -87,7 +87,7 @@ impl<'o> Helper<'o> {
         Some((field, help))
     }
 
-    /// Proposes a field of the schema, except for fields that the object already has.
+    /// Proposes a field of the schema that the object doesn't have yet.
     fn propose_field(&self, field: &str) -> Option<String> {
         let steps = self.find(field)?;
         let [.., parent, field] = &steps[..] else {
@@ -128,7 +128,7 @@ impl<'o> Helper<'o> {
         Some(format!("remove the quotes: `{right}`"))
     }
 
-    /// Help for an item of a list of type `set` or `map` that repeats an earlier one.
+    /// Help for a list item of type `set` or `map` that repeats an earlier one.
     fn find_equal_item(&self, field: &str) -> Option<String> {
         let (list, index) = field.strip_suffix(']')?.rsplit_once('[')?;
         let items = self.find(list)?.last()?.value.as_array()?;
@@ -156,7 +156,8 @@ impl<'o> Helper<'o> {
                     (Step { name, value, schema }, after)
                 }
                 Value::Object(fields) => {
-                    // Keys may contain dots (e.g. in labels), so more than one could come first.
+                    // Keys may contain dots (e.g. in labels), so there may be several candidates
+                    // for the first one.
                     let mut fitting = first_names(rest).into_iter();
                     let (name, value, after) = fitting.find_map(|(name, after)| {
                         let (name, value) = fields.get_key_value(name)?;
@@ -184,7 +185,7 @@ impl<'o> Helper<'o> {
     }
 }
 
-/// Proposes the candidate that `word` misspells, or failing that the most similar one.
+/// Proposes the candidate that `word` misspells, or else the most similar one.
 pub(super) fn propose(word: &str, candidates: &BTreeSet<&str>) -> Option<String> {
     let all = || candidates.iter().copied();
     if let Some(right) = find_misspelled(word, all()) {

@@ -1,5 +1,4 @@
-//! Validates YAML objects like the API server does, and reports its errors at their place in the
-//! YAML.
+//! Validates YAML objects like the API server does, and locates its errors in the YAML.
 
 mod builtin;
 mod help;
@@ -16,10 +15,10 @@ pub(super) use objects::{Judges, Object, parse_objects};
 pub(super) use rendered::{RENDERED, is_in_file, read_texts};
 pub(super) use unknown::{describe_unknown_kind, find_misspelled_stanza};
 
-/// The API server adds an error with this text when it didn't run the CEL rules.
+/// Text of the API server's error for CEL rules that weren't run.
 const UNCHECKED: &str = "some validation rules were not checked";
 
-/// Validates the objects in `text` as if they were created. Fails only if the text isn't YAML.
+/// Validates the creation of the objects in `text`. Only fails if `text` isn't valid YAML.
 pub(super) fn judge_text(
     judges: &mut Judges,
     path: &str,
@@ -50,7 +49,7 @@ pub(crate) fn judge_by(crds: &str) -> impl FnMut(&str) -> Vec<Diagnostic> {
     }
 }
 
-/// Validates the creation of an object, or its update if `old` has the previous one.
+/// Validates the creation of an object, or its update from `old`.
 pub(super) fn judge_object(
     judge: &Judge,
     object: &Object,
@@ -70,7 +69,7 @@ pub(super) fn judge_object(
     }
 }
 
-/// The API server's errors, followed by notes on what we could not check.
+/// The API server's errors, followed by notes on what could not be checked.
 pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let helper = Helper::new(object, judge);
@@ -88,7 +87,7 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
                     Some(help) => found.help(help),
                     None => found,
                 };
-                // The API server repeats some errors when an object is updated.
+                // The API server repeats some errors on update.
                 if !diagnostics
                     .iter()
                     .any(|known: &Diagnostic| known.message == found.message)
@@ -133,14 +132,14 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
 
 fn describe_builtin(error: &FieldError) -> rbuilder_diagnostic::Diagnostic<()> {
     match error.reason {
-        // The API server takes many absent fields as empty, even if the schema requires them.
+        // The API server treats many absent fields as empty, even if the schema requires them.
         Reason::Required if !error.field.starts_with("metadata.") => rbuilder_diagnostic::Diagnostic::warning((), error.to_string())
             .help("the schema of Kubernetes requires the field; the API server may accept the object without it"),
         _ => rbuilder_diagnostic::Diagnostic::error((), error.to_string()),
     }
 }
 
-/// The field that an error is about. Some messages mention it only in their text.
+/// Field of an error. Some messages only mention it in their text.
 fn field_of(field: &str, message: &str) -> String {
     if !matches!(field, "" | "<nil>") {
         return field.to_owned();

@@ -19,7 +19,7 @@ pub(in crate::commands) struct Object {
     pub(in crate::commands) path: String,
     source: Arc<str>,
     node: Node,
-    /// The fields that occur more than once, and whether their last two values are equal.
+    /// Duplicate fields, and whether their last two values are equal.
     duplicates: Vec<(String, bool)>,
     pub(in crate::commands) value: Value,
     pub(in crate::commands) is_listed: bool,
@@ -61,7 +61,7 @@ impl Object {
         api_version.split_once('/').unwrap_or(("", api_version))
     }
 
-    /// What an update can't change.
+    /// The identity of the object, which an update can't change.
     pub(in crate::commands) fn identity(&self) -> (&str, &str, &str, &str) {
         (self.group_version().0, self.kind(), self.namespace(), self.name())
     }
@@ -79,14 +79,14 @@ impl Object {
         self.duplicates.iter().map(|(field, _)| field.clone())
     }
 
-    /// Whether the field occurs more than once and its last value merely repeats the one before.
+    /// Whether the field is a duplicate whose last value equals the one before.
     pub(in crate::commands) fn repeats(&self, field: &str) -> bool {
         self.duplicates
             .iter()
             .any(|(path, is_same)| path == field && *is_same)
     }
 
-    /// The value of a field exactly as it is in the file.
+    /// Value of a field exactly as in the file.
     pub(in crate::commands) fn written(&self, field: &str) -> &str {
         self.source.get(self.node.locate(field)).unwrap_or_default()
     }
@@ -95,14 +95,14 @@ impl Object {
         FileRange::new(self.path.as_str(), self.node.locate_name(field))
     }
 
-    /// Where the field is that a message names.
+    /// Location of the field named by a message.
     pub(in crate::commands) fn place(&self, field: &str) -> FileRange {
         let range: Range<usize> = self.node.locate(field);
         FileRange::new(self.path.as_str(), range)
     }
 }
 
-/// Parses all objects in a file, including the items of lists. Fails only if the text isn't YAML.
+/// Parses all objects in a file, including list items. Only fails if `text` isn't valid YAML.
 pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<Object>, serde_saphyr::Error> {
     let mut objects = Vec::new();
     let source: Arc<str> = text.into();
@@ -122,7 +122,7 @@ pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<O
     Ok(objects)
 }
 
-/// Kustomize reads these files itself; they don't exist in a cluster.
+/// Whether this is a file for kustomize, which doesn't exist in a cluster.
 fn is_kustomization(object: &Object) -> bool {
     object.api_version().starts_with("kustomize.config.k8s.io/")
         || object.kind().is_empty() && object.value.get("resources").is_some()
@@ -135,7 +135,7 @@ pub(in crate::commands) struct Judges {
 }
 
 impl Judges {
-    /// Starts with only the built-in kinds of a Kubernetes minor version.
+    /// Starts with just the built-in kinds of a Kubernetes minor version.
     pub(in crate::commands) fn new(minor: Minor) -> Judges {
         Judges {
             judges: BTreeMap::new(),
@@ -157,12 +157,12 @@ impl Judges {
         for typed in files {
             let before = self.judges.len();
             for file in read_inputs(dir, typed)? {
-                // Other files in a directory don't have to be YAML.
+                // Other files in a directory need not be YAML.
                 if file.text.contains("CustomResourceDefinition") {
                     self.add_text(&file.path, &file.text)?;
                 }
             }
-            // This is probably not the path that the user meant.
+            // Probably not the path that the user meant.
             if self.judges.len() == before {
                 bail!(
                     "expected a CustomResourceDefinition, found none in {}",
@@ -173,7 +173,7 @@ impl Judges {
         Ok(())
     }
 
-    /// Fails if the text isn't YAML, or if a definition has no structural schema.
+    /// Fails if `text` isn't valid YAML, or if a definition has no structural schema.
     pub(in crate::commands) fn add_text(&mut self, path: &str, text: &str) -> Result<()> {
         let documents = parse_values(text).map_err(|error| describe_failure(path, text, &error))?;
         for definition in documents.into_iter().flat_map(list_items).filter(is_definition) {
@@ -217,7 +217,7 @@ impl Judges {
         }
     }
 
-    /// Whether the group has the kind in any version. For built-in kinds, that's any version of any
+    /// Whether the group has the kind in any version. Built-in kinds may be from any version of
     /// Kubernetes.
     pub(super) fn knows(&self, object: &Object) -> bool {
         let (group, _) = object.group_version();
@@ -232,7 +232,7 @@ impl Judges {
         own.chain(builtin.map(str::to_owned)).collect()
     }
 
-    /// The groups other than the core group that have this kind in this version.
+    /// Groups other than the core group with this kind and version.
     pub(super) fn groups_with(&self, version: &str, kind: &str) -> BTreeSet<String> {
         let own = self.judges.values().map(Judge::definition);
         let own = own.filter(|found| found.kind == kind && found.version == version);

@@ -1,4 +1,4 @@
-//! Renders directories with kustomize or Helm before their objects are judged.
+//! Renders directories with kustomize or Helm before their objects are validated.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::tree::{InputFile, STANDARD_INPUT, read_inputs};
 
 const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// We add this to the path of a directory to name its rendered output.
+/// Suffix of a directory's path that denotes its rendered output.
 pub(in crate::commands) const RENDERED: &str = " (rendered)";
 
 /// Whether an input is a file, as opposed to rendered or piped text.
@@ -22,8 +22,8 @@ pub(in crate::commands) fn is_in_file(path: &str) -> bool {
     !path.ends_with(RENDERED) && path != STANDARD_INPUT
 }
 
-/// Reads what a path on the command line stands for: a file, standard input (`-`), the files of a
-/// directory, or what kustomize or Helm makes of it.
+/// Reads the input for a path on the command line: a file, standard input (`-`), the files of a
+/// directory, or the output of kustomize or Helm.
 pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<InputFile>> {
     let path = dir.join(typed);
     let rendered = if typed == Path::new("-") {
@@ -31,7 +31,7 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
     } else if path.join("Chart.yaml").is_file() {
         Some(render_chart(&path)?)
     } else if let Some(name) = KUSTOMIZATIONS.iter().find(|name| path.join(name).is_file()) {
-        // If we read the files directly, diagnostics have line numbers.
+        // Reading the files directly gives line numbers in diagnostics.
         match is_plain_list(&path, name) {
             true => None,
             false => Some(render_kustomization(dir, typed)?),
@@ -49,7 +49,7 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
     }
 }
 
-/// Whether a kustomization only lists files beside it, as in `config/samples`.
+/// Whether a kustomization only lists files next to it, as in `config/samples`.
 fn is_plain_list(path: &Path, name: &str) -> bool {
     let read = |path: &Path| read_inputs(path, Path::new(name)).ok();
     let Some([file]) = read(path).and_then(|files| <[InputFile; 1]>::try_from(files).ok()) else {

@@ -1,4 +1,4 @@
-//! Objects whose kind has no definition, possibly because it is misspelled.
+//! Objects of a kind without a definition, which may be misspelled.
 
 use rbuilder_diagnostic::suggest::find_misspelled;
 use rbuilder_generator::Diagnostic;
@@ -15,7 +15,7 @@ impl Misspelled {
         format!("did you mean `{}`?", self.right)
     }
 
-    /// Whether we have a definition for the corrected object. Otherwise it's only known as a kind
+    /// Whether there is a definition for the corrected object. Otherwise it is only known as a kind
     /// of Kubernetes.
     pub(in crate::commands) fn is_defined(&self, object: &Object, judges: &Judges) -> bool {
         match self.field {
@@ -25,7 +25,7 @@ impl Misspelled {
     }
 }
 
-/// For an object without a definition, finds out whether its kind, version or group is misspelled.
+/// Finds out whether the kind, version or group of an object without a definition is misspelled.
 pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judges) -> Option<Misspelled> {
     let (group, version) = object.group_version();
     if !judges.knows(object) {
@@ -38,7 +38,7 @@ pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judg
             });
         }
     }
-    // A version with another number is no misspelling, e.g. `v1beta2` and `v1beta1` both exist.
+    // Another number isn't a misspelling: `v1beta2` and `v1beta1` may both exist.
     let numbers = |version: &str| -> Vec<String> {
         let parts = version.split(|letter: char| !letter.is_ascii_digit());
         parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -63,8 +63,8 @@ pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judg
     })
 }
 
-/// Reports a kind or version that doesn't exist in a group of which we know a definition, and warns
-/// about a misspelled group. We can't say anything about other objects.
+/// Reports an unknown kind or version in a group with known definitions, and warns about a
+/// misspelled group. Nothing can be said about other objects.
 pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judges) -> Vec<Diagnostic> {
     let versions = judges.versions(object);
     let misspelled = find_misspelled_stanza(object, judges);
@@ -73,7 +73,7 @@ pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judge
         object.kind(),
         object.api_version()
     );
-    // The kind is known, but has no schema to judge by.
+    // The kind is known, but has no schema.
     if versions.contains(&object.group_version().1) {
         return Vec::new();
     }
@@ -81,7 +81,7 @@ pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judge
         (None, true) => return Vec::new(),
         (Some(Misspelled { field: "kind", .. }), _) => Diagnostic::error(object.place("kind"), message),
         (_, false) => Diagnostic::error(object.place("apiVersion"), message),
-        // Only warn, because the group may be somebody else's.
+        // Only warn: the group may belong to another project.
         (Some(_), true) => Diagnostic::warning(object.place("apiVersion"), message),
     };
     let help = match misspelled {

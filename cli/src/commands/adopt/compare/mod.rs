@@ -1,8 +1,8 @@
-//! Compares the structure of a committed and a generated CRD. We look for objects that only one of
-//! them accepts.
+//! Compares the structure of a committed and a generated CRD, i.e. looks for objects that only one
+//! of them accepts.
 //!
 //! Descriptions, titles, the order of lists, and metadata don't matter. Neither does `null` for an
-//! optional field, because the API server drops it if the schema does not allow it.
+//! optional field, which the API server drops if the schema doesn't allow it.
 
 mod schema;
 
@@ -32,7 +32,7 @@ impl Verdict {
     }
 }
 
-/// A difference's direction. `More` means that the generated CRD accepts more.
+/// Direction of a difference. `More`: the generated CRD accepts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Direction {
     More,
@@ -43,12 +43,11 @@ enum Direction {
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Comparison {
     found: BTreeSet<(Direction, String)>,
-    /// Keys without effect that only exist in the committed CRD.
+    /// Keys without effect that only the committed CRD has.
     idle: BTreeSet<String>,
 }
 
-/// Prints a difference and the fields that have it. If the text is empty, only the field is
-/// printed.
+/// Prints a difference and its fields. Without a text, only the field is printed.
 fn print_group((difference, fields): (String, Vec<String>)) -> String {
     match fields.as_slice() {
         [only] if difference.is_empty() => only.clone(),
@@ -89,7 +88,7 @@ impl Comparison {
         }
     }
 
-    /// Describes the differences. Those that reject or drop something come first.
+    /// Describes the differences, starting with those that reject or drop something.
     pub(in crate::commands) fn words(&self) -> Vec<String> {
         let rank = |direction: &Direction| match direction {
             Direction::Less => 0,
@@ -101,8 +100,8 @@ impl Comparison {
         found.into_iter().map(|(_, words)| words.clone()).collect()
     }
 
-    /// Like [`words`](Self::words), but with several fields' identical differences on one line. For
-    /// example, an outdated schema of a Kubernetes type differs wherever it is used.
+    /// Like [`words`](Self::words), but with identical differences of several fields on one line.
+    /// E.g. an outdated schema of a Kubernetes type differs wherever it is used.
     pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for words in self.words() {
@@ -121,8 +120,7 @@ impl Comparison {
         groups.into_iter().map(print_group).collect()
     }
 
-    /// Describes the committed CRD's keys that the generated one leaves out because they have no
-    /// effect.
+    /// Describes keys of the committed CRD that aren't generated because they have no effect.
     pub(in crate::commands) fn idle_keys(&self) -> Vec<String> {
         self.idle.iter().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! Compares the schemas of two CRDs at each path: types, constraints, rules, defaults and fields.
+//! Compares the schemas of two CRDs by path: types, constraints, rules, defaults and fields.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::{Comparison, Direction, list};
 
 impl Comparison {
-    /// Compares the schemas of the value at a path. If the value is an optional field, the API
-    /// server drops `null`.
+    /// Compares the schemas of the value at a path. For an optional field, the API server drops
+    /// `null`.
     pub(super) fn compare_schemas(&mut self, before: &Value, after: &Value, path: &str, is_optional: bool) {
         let at = if path.is_empty() { "." } else { path };
         if before["type"] != after["type"] {
@@ -50,8 +50,8 @@ impl Comparison {
         }
     }
 
-    /// Drops the keys of a committed schema that apply only to values of another type, unless the
-    /// generated schema has them too. The API server ignores such keys.
+    /// Drops keys of a committed schema that only apply to values of other types, unless the
+    /// generated schema has them as well. The API server ignores such keys.
     fn without_idle_keys<'a>(&mut self, before: &'a Value, after: &Value, at: &str) -> Cow<'a, Value> {
         let Ok(found) = serde_json::from_value::<SchemaType>(before["type"].clone()) else {
             return Cow::Borrowed(before);
@@ -221,11 +221,11 @@ impl Comparison {
         }
     }
 
-    /// We only check whether `oneOf`, `anyOf`, `allOf` and `not` are equal.
+    /// Only checks `oneOf`, `anyOf`, `allOf` and `not` for equality.
     fn compare_alternatives(&mut self, before: &Value, after: &Value, at: &str) {
         for key in ["oneOf", "anyOf", "allOf", "not"] {
             let (old, new) = (without_words(&before[key]), without_words(&after[key]));
-            // `x-kubernetes-int-or-string` is equivalent.
+            // Both forms of an int-or-string are equivalent.
             if old == new || key == "anyOf" && is_int_or_string(before) && is_int_or_string(after) {
                 continue;
             }
@@ -242,7 +242,7 @@ impl Comparison {
         if same_value(old, new) {
             return;
         }
-        // A null default means no default.
+        // A null default is no default.
         let words = match (old.is_null(), new.is_null()) {
             (true, _) => format!("`{at}`: default {new}"),
             (_, true) => format!("`{at}`: no default; it was {old}"),
@@ -289,7 +289,7 @@ impl Comparison {
     }
 }
 
-/// Whether unknown fields are preserved. The key has no effect on scalars, which have no fields.
+/// Whether unknown fields are preserved. No effect on scalars, which have no fields.
 fn keeps_unknown_fields(schema: &Value) -> bool {
     let is_scalar = matches!(
         schema["type"].as_str(),
@@ -305,7 +305,7 @@ fn is_int_or_string(schema: &Value) -> bool {
     schema["x-kubernetes-int-or-string"] == Value::Bool(true) && is_plain
 }
 
-/// Describes an object without a field, in YAML flow style.
+/// Example of an object that lacks a field, in YAML flow style.
 fn example(path: &str, name: &str) -> String {
     let inner = path
         .trim_start_matches('.')
@@ -318,7 +318,7 @@ fn example(path: &str, name: &str) -> String {
     }
 }
 
-/// Whether a format is one that schemars writes but the API server doesn't know.
+/// Whether a format is written by schemars but unknown to the API server.
 fn is_unchecked(format: &str) -> bool {
     let is_integer = format
         .strip_prefix('u')
