@@ -13,7 +13,6 @@ use crate::replacement::find_replacement;
 /// Longer source (in bytes) isn't quoted. Generated code may have such lines.
 const LONGEST: usize = 20_000;
 
-/// Renders the message with its location, the source line and the help.
 pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,

@@ -5,9 +5,7 @@ const ADVICE: &str = "Please review the fields above";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conflict {
-    /// Name of the field manager, with its subresource if it has one.
     pub(super) manager: String,
-    /// Path of the field, e.g. `.spec.replicas`.
     pub(super) field: String,
 }
 

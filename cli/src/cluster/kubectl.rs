@@ -304,7 +304,6 @@ impl Kubectl {
     }
 }
 
-/// A run of kubectl whose output was not printed yet.
 #[derive(Debug)]
 pub(super) struct Attempt {
     line: String,
@@ -314,7 +313,6 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Prints the output, and fails if kubectl failed.
     pub(super) fn finish(self, shell: &mut Shell) -> Result<()> {
         shell.out(&self.stdout);
         shell.note_always(&self.stderr);

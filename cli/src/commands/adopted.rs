@@ -100,7 +100,6 @@ impl Missing {
     }
 }
 
-/// Files of a newly scaffolded package, as a source of suggested lines.
 struct Example(Vec<rbuilder_templates::Rendered>);
 
 impl Example {

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::cluster::{Kubectl, qualified_name, to_list};
 use crate::shell::Shell;
 
-/// Path of the conversion webhook's client config in a CRD.
 const CLIENT: &str = "/spec/conversion/webhook/clientConfig";
 
 pub(super) fn is_converted(crd: &Value) -> bool {

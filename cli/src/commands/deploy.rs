@@ -46,7 +46,6 @@ fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Finds the first bound role that grants nothing.
 fn find_empty_role(objects: &[Value]) -> Option<String> {
     let is_empty = |role: &&Value| {
         let kind = &role["kind"];

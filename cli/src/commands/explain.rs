@@ -59,7 +59,6 @@ pub(super) fn run(flags: &ExplainFlags, shell: &mut Shell) -> Result<u8> {
     Ok(0)
 }
 
-/// Finds a code by its name, or by a message that contains it.
 fn find(words: &str) -> Result<&'static Code> {
     let message = ["error: ", "warning: ", "note: "]
         .iter()
@@ -115,7 +114,6 @@ fn describe(code: &Code) -> Value {
     })
 }
 
-/// Expected content of docs/codes.md.
 pub(super) fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     for subject in SUBJECTS {

@@ -157,7 +157,6 @@ impl GeneratedMerge {
         Ok(())
     }
 
-    /// Merges a change to a file that users add to, with its own base.
     pub(super) fn add_onto(
         &mut self,
         plan: &mut Plan,

@@ -83,7 +83,6 @@ fn write_flags<'a>(page: &mut String, flags: impl Iterator<Item = &'a Arg>) -> R
     Ok(())
 }
 
-/// A flag as typed by users, e.g. `-C, --project-dir <DIR>` or `[DIR]`.
 fn notation(flag: &Arg) -> String {
     let values = flag.get_value_names().unwrap_or_default();
     let values: Vec<String> = values.iter().map(|name| format!("<{name}>")).collect();

@@ -148,7 +148,6 @@ pub(super) fn add_files(
     Ok(())
 }
 
-/// Appends missing lines to a list, with the comments above them.
 fn merge_lines(there: &str, wanted: &str) -> String {
     let entry = |line: &str| line.trim().trim_matches('/').to_owned();
     let known: BTreeSet<String> = there.lines().map(entry).collect();

@@ -27,7 +27,6 @@ pub(crate) struct Row {
     run: Box<Entry>,
 }
 
-/// The project to which a command applies.
 struct Home {
     /// How to search for the project, starting at the given directory.
     search: Search,

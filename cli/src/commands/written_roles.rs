@@ -13,7 +13,6 @@ use crate::crd_file::{FILLED_IN, without_template};
 use crate::paths::folder_of;
 use crate::tree::Tree;
 
-/// Directories with roles for tests, which are skipped.
 const TESTS: [&str; 5] = ["test", "tests", "testdata", "e2e", "fixtures"];
 
 /// Label prefix of roles that are aggregated to the built-in roles for users.
@@ -65,7 +64,6 @@ impl WrittenRole {
         self.kind == "ClusterRole"
     }
 
-    /// The rules, except for those filled in by Helm.
     pub(super) fn rules(&self) -> Vec<Value> {
         let rules = self.value["rules"].as_array().into_iter().flatten();
         rules.filter(|rule| !is_filled_in(rule)).cloned().collect()

@@ -8,10 +8,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// Placeholder for the result of an expression.
 pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 
-/// Template expression that renders `{{`.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
 pub(super) fn is_template(text: &str) -> bool {
@@ -36,7 +34,6 @@ fn has_braces_outside_of_schemas(value: &Value) -> bool {
     }
 }
 
-/// Whether the text contains an expression other than a literal.
 pub(super) fn has_expressions(text: &str) -> bool {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("{{") {

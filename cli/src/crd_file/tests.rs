@@ -10,7 +10,6 @@ fn crd(plural: &str) -> String {
     )
 }
 
-/// A newer version of the CRD with one more line.
 fn generated(plural: &str) -> String {
     let annotated = "metadata:\n  annotations:\n    rbuilder.dev/version: 0.1.0\n";
     format!(

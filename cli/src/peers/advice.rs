@@ -61,7 +61,6 @@ fn after_program(arguments: &[OsString]) -> Vec<&str> {
         .collect()
 }
 
-/// Finds the row for an argument that no command accepts.
 fn find_argument(argument: &str, arguments: &[&str]) -> Option<Found> {
     let words = words(arguments);
     match argument {

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::{find_replacement, replace_all};
 
-/// Maximum number of rounds.
 const ROUNDS: usize = 16;
 
 /// Applies the replacements proposed by a text's diagnostics, and validates the result again,

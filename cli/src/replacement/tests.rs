@@ -47,7 +47,6 @@ spec:
               sizes: { type: object, properties: { six: { type: integer }, sixe: { type: integer } } }
 ";
 
-/// The part of an object after its stanza, with a mistake and without.
 const EXAMPLES: &[(&str, &str)] = &[
     ("spec:\n  sise: 3 # three\n", "spec:\n  size: 3 # three\n"),
     ("spec: { 'is_open': true }\n", "spec: { 'isOpen': true }\n"),

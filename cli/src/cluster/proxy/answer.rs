@@ -16,7 +16,6 @@ pub(crate) struct Answer {
     body: Vec<u8>,
 }
 
-/// Rejection of a request by the server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -25,7 +24,6 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
-/// `Status` object in an error response of the API server.
 #[derive(Deserialize)]
 struct Status {
     kind: String,

@@ -121,7 +121,6 @@ mod on_port {
             self.port().is_some()
         }
 
-        /// Prefix of all paths.
         pub(in super::super) fn prefix(&self) -> &str {
             &self.prefix
         }

@@ -50,7 +50,6 @@ impl CommittedCrd {
     }
 }
 
-/// Committed CRDs by name, e.g. `cups.example.com`.
 pub(super) type CommittedCrds = BTreeMap<String, Vec<CommittedCrd>>;
 
 /// Finds all CRDs in the project directory, and those found only in the rest of its repository.

@@ -14,7 +14,6 @@ pub(super) struct Placed<'a> {
     pub(super) is_plain: bool,
 }
 
-/// Settings that reproduce the current locations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Placement {
     pub(super) folder: Option<String>,
@@ -24,7 +23,6 @@ pub(super) struct Placement {
 
 const DEFAULT_FOLDER: &str = "config/crd/bases";
 
-/// File name patterns, most likely first.
 const PATTERNS: [&str; 14] = [
     DEFAULT_FILE,
     "{plural}.{group}.yaml",

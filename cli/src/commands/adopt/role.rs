@@ -19,7 +19,6 @@ use crate::report::find_start;
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The drafted role, and its differences from hand-written roles.
 struct Draft {
     role: DraftedRole,
     written: Vec<WrittenRole>,

@@ -22,14 +22,12 @@ pub(super) struct Survey {
     pub(super) errors: Vec<String>,
     /// Feature to add to the settings, because there are no kinds without it.
     pub(super) feature: Option<String>,
-    /// Markers for the permissions of hand-written roles.
     pub(super) roles: Vec<OfferedMarkers>,
     /// Whether the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
 }
 
 pub(super) struct KnownPlaces {
-    /// Where `manifests` writes CRDs that it doesn't deploy.
     pub(super) place: CrdPlace,
     /// Whether the project is deployed from `config/`, which then always contains its CRDs.
     pub(super) is_deployed: bool,
@@ -127,7 +125,6 @@ pub(super) enum KindState {
 
 pub(super) struct Reason {
     pub(super) text: String,
-    /// The smallest change that fixes it.
     pub(super) help: Option<String>,
 }
 

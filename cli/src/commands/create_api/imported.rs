@@ -191,7 +191,6 @@ fn check_against(requested: &ApiRequest, kind: &ImportedKind) -> Result<()> {
 }
 
 impl Creation<'_> {
-    /// The group of a CRD without the domain, as recorded in PROJECT.
     fn own_group(&self, group: &str, asked: Option<&str>) -> Result<String> {
         let domain = asked.unwrap_or(&self.project.known.domain);
         let parent = group.split_once('.').map_or(group, |(_, parent)| parent);

@@ -230,7 +230,6 @@ impl<'a> Creation<'a> {
         Ok(())
     }
 
-    /// Registers the added versions, and generates the manifests if requested.
     fn finish(mut self, has_manifests: bool) -> Result<Outcome> {
         self.plan.check_conflicts()?;
         for added in &self.added {

@@ -23,7 +23,6 @@ pub(super) struct Request {
     /// Set if a new version becomes the storage version because it is the only one.
     pub(super) stored: bool,
     pub(super) known: bool,
-    /// The version from which a further version is copied.
     pub(super) before: Option<Resource>,
     pub(super) namespaced: bool,
 }

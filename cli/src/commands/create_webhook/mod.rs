@@ -152,7 +152,6 @@ fn add_handlers(
     edit_file(plan, tree, path, "", |text| rust::add_handlers(text, &wanted))
 }
 
-/// Checks flags as far as possible without the project.
 fn check_flags(requested: &WebhookRequest) -> Result<()> {
     let spokes = requested
         .spoke

@@ -28,7 +28,6 @@ use crate::request::{DeleteControllerRequest, DeleteRequest, DeleteWebhookReques
 use crate::shell::Shell;
 use crate::tree::Tree;
 
-/// The module that registers all webhooks.
 const WEBHOOKS: &str = "src/webhook/mod.rs";
 
 pub(super) fn run_api(dir: &Path, mode: Mode, requested: &DeleteRequest, shell: &mut Shell) -> Result<u8> {
@@ -213,7 +212,6 @@ impl<'a> Removal<'a> {
         Ok(definition.map(|definition| definition.is_stored()))
     }
 
-    /// Finds another version of the kind to which the user moved a controller.
     fn find_heir(&self, controller: &str) -> Result<Option<Resource>> {
         let own = ApiPlaces::of(&self.project, &self.resource)
             .with_controller(controller)
@@ -278,7 +276,6 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Removes files and lines of `gone` that no remaining part in PROJECT needs.
     fn remove(&mut self, gone: &Parts) -> Result<()> {
         let kept = Parts::of_project(&self.project)?;
         let initial = render::init_files(&self.project)?;
@@ -354,7 +351,6 @@ impl<'a> Removal<'a> {
         Ok(outcome.with_next(&next))
     }
 
-    /// Fails with a list of all files to delete that the user edited.
     fn check_unchanged(&self) -> Result<()> {
         let mut message = String::new();
         let mut remedies = Vec::new();

@@ -56,7 +56,6 @@ fn check_recorded(before: &Webhooks, requested: &DeleteWebhookRequest, kind: &st
     Ok(())
 }
 
-/// The remaining webhooks. A conversion without spokes is dropped.
 fn remaining(before: &Webhooks, requested: &DeleteWebhookRequest) -> Webhooks {
     let all = !(requested.defaulting || requested.validation || requested.conversion);
     let has_spokes_left =
@@ -137,7 +136,6 @@ impl Removal<'_> {
         Ok(())
     }
 
-    /// Removes a scaffolded test from a file, unless the user edited it.
     fn cut_test(&mut self, file: &Rendered, test: &str) -> Result<()> {
         let text = self.plan.read(self.tree, &file.path)?.unwrap_or_default();
         let own = rust::function_tokens(&text, test);
@@ -165,7 +163,6 @@ impl Removal<'_> {
     }
 }
 
-/// The deleted spokes of a conversion, and the places that refer to them.
 struct DeletedSpokes<'c> {
     handlers: String,
     module: Vec<&'c str>,

@@ -82,7 +82,6 @@ impl Cluster {
         &self.kubeconfig
     }
 
-    /// Whether the cluster stops together with this process.
     pub(super) fn is_own(&self) -> bool {
         self.plane.is_some()
     }

@@ -91,7 +91,6 @@ impl Installed {
         result
     }
 
-    /// Saves a configuration from the cluster and deletes it.
     fn remember_configuration(&mut self, key: Key) -> Result<()> {
         if self.configurations.contains_key(&key) {
             return Ok(());
@@ -111,7 +110,6 @@ impl Installed {
         Ok(())
     }
 
-    /// Saves a CRD's conversion from the cluster and replaces it.
     fn remember_conversion(&mut self, crd: &Value) -> Result<()> {
         let name = name_of(crd);
         if self.is_disposable || self.conversions.contains_key(name) {

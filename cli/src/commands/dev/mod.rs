@@ -119,7 +119,6 @@ fn choose_interface(webhook_host: Option<&str>) -> IpAddr {
         .unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }
 
-/// The address at which this process can connect to a server bound to `interface`.
 fn own_address(interface: IpAddr) -> IpAddr {
     match interface.is_unspecified() {
         true => IpAddr::V4(Ipv4Addr::LOCALHOST),

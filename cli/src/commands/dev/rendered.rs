@@ -69,7 +69,6 @@ impl Rendered {
         !self.configurations.is_empty() || self.crds.iter().any(is_converted)
     }
 
-    /// Makes the API server call `address` instead of the deployed manager's Service.
     pub(super) fn redirect(&mut self, address: &WebhookAddress) {
         for crd in &mut self.crds {
             address.redirect_conversion(crd);

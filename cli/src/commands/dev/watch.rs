@@ -47,7 +47,6 @@ impl Watch {
         (watch, reason)
     }
 
-    /// Accepts changes made by this command itself.
     pub(super) fn accept(&mut self, paths: &[String]) {
         if !paths.is_empty() {
             self.seen.accept(paths, &Snapshot::take(&self.root));

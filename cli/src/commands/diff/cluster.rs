@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::cluster::{Kubectl, describe, to_list};
 
-/// The cluster's objects, validated against the new CRDs.
 pub(super) struct Stored {
     pub(super) judged: usize,
     /// Objects that are rejected, blocked or pruned.
@@ -53,7 +52,6 @@ pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> 
     Ok(stored)
 }
 
-/// Resources of a CRD in all served versions, e.g. `cups.v1.example.com`.
 fn resources(crd: &Value) -> Vec<String> {
     let spec = &crd["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -33,7 +33,6 @@ enum Subject {
     },
 }
 
-/// A CRD whose versions are converted by a webhook.
 struct Converted {
     name: String,
     /// Versions whose conversion isn't covered by the project's tests. `None` without a project.

@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::tree::Tree;
 
-/// Functions and types that test conversions.
 const TESTS: [&str; 2] = ["assert_round_trip", "RoundTrip"];
 /// Maximum number of aliases of a type to follow.
 const STEPS: usize = 8;
@@ -39,7 +38,6 @@ impl RoundTrips {
         Ok(RoundTrips(found))
     }
 
-    /// Finds versions of the CRD that no test connects with the others, in CRD order.
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
         let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
         let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
@@ -100,7 +98,6 @@ fn find_round_trips(text: &str) -> Vec<[Path; 2]> {
     found
 }
 
-/// Imports and aliases with their paths.
 #[derive(Clone, Debug, Default)]
 struct Names(BTreeMap<String, Path>);
 
@@ -211,7 +208,6 @@ fn search_tokens(mut cursor: Cursor<'_>, names: &Names, found: &mut Vec<[Path; 2
     }
 }
 
-/// Reads `::<K, V>`.
 fn read_types(cursor: &mut Cursor<'_>, names: &Names) -> Option<[Path; 2]> {
     cursor.eat_pair(b':', b':').then_some(())?;
     cursor.eat(b'<').then_some(())?;

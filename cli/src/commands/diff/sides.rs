@@ -32,7 +32,6 @@ pub(super) struct Sides {
     pub(super) cluster: Option<Kubectl>,
 }
 
-/// The newer state, and its location in the repository.
 pub(super) struct Newer {
     pub(super) objects: Vec<Value>,
     places: Vec<PathBuf>,
@@ -165,7 +164,6 @@ fn kind(object: &Value) -> String {
     object["kind"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Keeps CRDs, and objects of kinds that also exist in the older state.
 fn of_kinds(mut objects: Vec<Value>, kinds: &BTreeSet<String>) -> Vec<Value> {
     objects.retain(|object| kinds.contains(&kind(object)) || kind(object) == KINDS[0]);
     objects

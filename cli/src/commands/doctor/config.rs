@@ -104,7 +104,6 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether an entry is downloaded by kustomize, i.e. starts with a host name.
 fn is_remote(entry: &str) -> bool {
     entry.split_once('/').is_some_and(|(host, _)| {
         host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")

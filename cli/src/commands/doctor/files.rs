@@ -18,7 +18,6 @@ use rbuilder_project::conflict::find_conflict;
 const LIBRARY: &str = "src/lib.rs";
 const MOST_PATHS: usize = 8;
 
-/// Products that commands generate and merge.
 const PRODUCTS: [Product; 3] = [CHART, BUNDLE, DASHBOARDS];
 
 /// Compares the scaffolded files with what commands wrote. Edits and deletions are fine, unless the

@@ -100,7 +100,6 @@ fn ask_version(kubectl: &Kubectl) -> anyhow::Result<String> {
     Ok(answer["gitVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Whether the API server applied the selector of a list.
 fn has_shard_info(list: &str) -> bool {
     serde_json::from_str::<Value>(list).is_ok_and(|list| list["metadata"]["shardInfo"].is_object())
 }

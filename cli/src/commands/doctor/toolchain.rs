@@ -7,7 +7,6 @@ use toml_edit::Document;
 
 use crate::disk::Folder;
 
-/// Names of toolchain files, in rustup's lookup order.
 const FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
 
 const LARGEST: u64 = 64 << 10;

@@ -17,7 +17,6 @@ use crate::programs::{LIMIT, ask, find_program, neutral_folder};
 pub(super) struct Needs {
     /// `rust-version` of the package, or of new scaffolds.
     pub(super) rust: String,
-    /// Kubernetes minor version used by the tests.
     pub(super) kubernetes: Minor,
 }
 
@@ -62,7 +61,6 @@ fn examine_rust(dir: &Path, needed: &str) -> Finding {
     }
 }
 
-/// Help for a toolchain that may be a program in the repository.
 const UNKNOWN_TOOLCHAIN: &str = "if you trust the repository, run `rustc --version` in it";
 
 enum Silence {
@@ -237,7 +235,6 @@ fn outside(program: &Path) -> Command {
     command
 }
 
-/// Output of a program. `None` if it can't be run, fails or times out.
 fn read(command: &mut Command) -> Option<String> {
     let answer = ask(command, LIMIT).ok()?;
     let text = String::from_utf8(answer.out).ok()?;

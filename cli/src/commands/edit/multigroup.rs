@@ -59,12 +59,10 @@ pub(super) fn check_layout(project: &Project, target: &Project) -> Result<()> {
     Ok(())
 }
 
-/// A project and its scaffold after the moves, and the moves of its files.
 pub(super) struct Relocation {
     pub(super) project: Project,
     pub(super) base: Scaffold,
     pub(super) relocated: Relocated,
-    /// Lines in the project's manifests that refer to a role by its old name.
     pub(super) role_references: Vec<RoleReference>,
 }
 
@@ -140,7 +138,6 @@ fn move_record(
     record
 }
 
-/// Reads the files that move, contain Rust code, or refer to files that move.
 fn read_files(tree: &Tree, base: &Scaffold, layout: &LayoutChange) -> Result<Files> {
     let mut paths: BTreeSet<String> = base.files.keys().cloned().collect();
     let mut folders: Vec<String> = CODE
@@ -401,7 +398,6 @@ impl LayoutChange {
         }
     }
 
-    /// Renames the entries of moved files in the kustomization of the same directory.
     fn rename_entries(&self, texts: &mut Files) -> Result<()> {
         for (from, to) in &self.files {
             let (Some((folder, old)), Some((_, new))) = (from.rsplit_once('/'), to.rsplit_once('/')) else {
@@ -530,7 +526,6 @@ fn refuse(obstructions: Vec<Obstruction>) -> anyhow::Error {
     )
 }
 
-/// Warns about renamed roles, and about lines in manifests with their old names.
 pub(super) fn warn_renamed_roles(references: &[RoleReference], outcome: &mut Outcome) {
     for RoleReference { path, line, old, new } in references {
         outcome.warn(

@@ -17,7 +17,6 @@ use crate::tree::Tree;
 /// Directories with Rust code, and with manifests that users edit.
 const FOLDERS: [&str; 5] = ["src", "tests", "examples", "benches", "config"];
 
-/// The CRDs, which are generated.
 const CRDS: &str = "config/crd/bases/";
 
 type Warning = (String, String);
@@ -173,7 +172,6 @@ fn replace_word(text: &str, old: &str, new: &str) -> String {
     })
 }
 
-/// Replaces a crate at the start of paths.
 fn replace_root(text: &str, old: &str, new: &str) -> String {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     replace_where(text, (old, new), |before, after| {

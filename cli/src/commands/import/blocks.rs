@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-/// Range of the lines below a key that are indented deeper than the key.
 pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>> {
     let start = text.find(key)? + key.len();
     let indent = key.len() - key.trim_start().len();
@@ -16,7 +15,6 @@ pub(super) fn find_block(text: &str, key: &str) -> Option<std::ops::Range<usize>
     Some(start..end)
 }
 
-/// Prints the entries of a map below a key with this indentation.
 pub(super) fn print_map(map: &Map<String, Value>, indent: usize) -> String {
     print_indented(&Value::Object(map.clone()), indent + 2)
 }

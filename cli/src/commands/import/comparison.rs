@@ -54,7 +54,6 @@ impl Report {
         });
     }
 
-    /// Formats the table as text, with a summary at the end.
     pub(super) fn render(&self) -> String {
         let width = self
             .rows

@@ -91,7 +91,6 @@ impl<'a> Composed<'a> {
         self.files.insert(RECORD.to_owned(), record.print());
     }
 
-    /// Applies a command to the files, and lists the manifests that will be generated.
     fn apply(&mut self, make: impl FnOnce(&Tree) -> Result<Plan>) -> Result<()> {
         let tree = Tree::in_memory(self.files.clone());
         let mut plan = make(&tree)?;
@@ -203,7 +202,6 @@ impl<'a> Composed<'a> {
         Ok(())
     }
 
-    /// Help for a built-in kind that PROJECT lists as one of the project's kinds.
     fn describe_unmarked(&self, resource: &Resource) -> String {
         let first = match self.project.known.multigroup {
             true => "",

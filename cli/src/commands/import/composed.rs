@@ -17,17 +17,14 @@ pub(super) struct Composed<'a> {
     pub(super) webhook_files: BTreeMap<String, String>,
     /// The path served by each handler, by `mutating` or `validating` and the key of its file.
     pub(super) served_paths: BTreeMap<(&'static str, String), String>,
-    /// Paths served by handlers, except for default paths.
     pub(super) webhook_paths: BTreeSet<String>,
     pub(super) left: Vec<Leftover>,
-    /// Intentional differences.
     pub(super) better: Vec<Leftover>,
     /// Entries of the ClusterServiceVersion base whose kinds have types, each with the descriptors
     /// that no field can have.
     pub(super) entries: Vec<(EntryMarkers<'a>, Unplaced)>,
 }
 
-/// One of the original's controllers, and its Rust file.
 pub(super) struct Ported<'a> {
     pub(super) kind: String,
     pub(super) rust_file: String,
@@ -55,7 +52,6 @@ impl Composed<'_> {
     }
 }
 
-/// Key for a version's webhooks in [`Composed`], starting with the kind.
 pub(super) fn webhook_key(version: &Resource) -> String {
     format!(
         "{}/{}/{}",

@@ -82,7 +82,6 @@ fn role_of(binding: &Value) -> (String, String) {
     (text(&role["kind"]), text(&role["name"]))
 }
 
-/// Subjects bound to a role, each with the kind of the binding.
 fn holders_of(
     objects: &Objects,
     role: &(String, String),
@@ -105,7 +104,6 @@ pub(super) fn account_of(deployment: Option<&Value>) -> String {
     account.and_then(Value::as_str).unwrap_or("default").to_owned()
 }
 
-/// Subjects of a binding, as kind and name.
 pub(super) fn subjects_of(binding: &Value, account: &str) -> Vec<(String, String)> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects

@@ -127,7 +127,6 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
         .map(|(_, service)| service)
 }
 
-/// Unprefixed name of the manager's service account.
 pub(super) fn find_account(original: &GoProject) -> Option<String> {
     let pod = &find_deployment(original)?["spec"]["template"]["spec"];
     let account = pod["serviceAccountName"].as_str()?;
@@ -296,7 +295,6 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Replaces a pod label in all scaffolded manifests that select by it.
 fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
     let line = |value: &Value| {
         format!(

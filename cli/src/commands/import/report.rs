@@ -193,7 +193,6 @@ fn is_part(part: &Value, whole: &Value) -> bool {
     !parts.is_empty() && plain(part) == plain(whole) && parts.iter().all(is_within)
 }
 
-/// Whether webhooks cover another one together, each with some of its resources.
 fn is_whole<'a>(whole: &Value, ours: impl Iterator<Item = &'a Value>) -> bool {
     let resources = |webhook: &Value| -> BTreeSet<String> {
         let rules = webhook["rules"].as_array().into_iter().flatten();

@@ -13,7 +13,6 @@ pub(super) struct GoTypes<'a> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundType {
-    /// API group with its domain.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,

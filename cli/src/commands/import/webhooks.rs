@@ -77,7 +77,6 @@ pub(super) fn leave_unpublished(original: &GoProject, kind: &Kind<'_>, left: &mu
     }
 }
 
-/// The webhooks served by a handler, which become its attributes.
 struct Served<'a> {
     file: String,
     what: &'static str,
@@ -85,7 +84,6 @@ struct Served<'a> {
     webhooks: Vec<Part<'a>>,
 }
 
-/// The part of a webhook for a single kind.
 struct Part<'a> {
     webhook: &'a Value,
     resources: Vec<String>,
@@ -243,7 +241,6 @@ fn print_restrictions(argument: &str, value: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// Replaces the `#[webhook(mutating, …)]` attribute on a handler.
 fn replace_marker(text: &str, what: &str, marker: &str) -> Option<String> {
     let is_start = |line: &str| line.starts_with("#[webhook(") || line == "#[webhook(";
     let mut start = None;

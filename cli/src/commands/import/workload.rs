@@ -62,7 +62,6 @@ fn pod_of(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]
 }
 
-/// Adds rows for the fields that identify the Deployment in a cluster.
 fn compare_identity(original: &GoProject, theirs: &Value, ours: &Value, report: &mut Report) {
     let prefix = name_prefix(original);
     for (what, pointer) in [

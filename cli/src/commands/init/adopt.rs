@@ -36,7 +36,6 @@ const ROLE: &str = "config/rbac/role.yaml";
 
 const WORKFLOWS: &str = ".github/workflows";
 
-/// Configuration files of other CI systems.
 const OTHER_CI: [&str; 8] = [
     ".gitlab-ci.yml",
     ".circleci/config.yml",
@@ -261,7 +260,6 @@ fn several_binaries(summary: &PackageSummary, package: &str) -> anyhow::Error {
     )
 }
 
-/// Whether the package depends on the library and parses the manager's arguments.
 fn uses_manager(sources: &TreeSources, main: &str) -> bool {
     let text = |path: &str| sources.text(path).ok().flatten();
     let depends = text("Cargo.toml")

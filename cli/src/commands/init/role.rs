@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::commands::written_roles::WrittenRole;
 use crate::project::Project;
 
-/// Text of a role, and the roles whose rules were copied.
 pub(super) struct CopiedRole {
     pub(super) text: String,
     sources: Vec<String>,

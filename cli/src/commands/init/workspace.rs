@@ -24,7 +24,6 @@ pub(super) struct Workspace {
     is_own: bool,
 }
 
-/// Finds the workspace to which Cargo assigns a package in the project directory.
 pub(super) fn find_workspace(tree: &Tree) -> Result<Option<Workspace>> {
     let project = resolve_path(tree.root());
     for (root, text) in read_manifests_above(&project) {
@@ -164,7 +163,6 @@ pub(super) fn is_workspace_root(manifest: &str) -> bool {
     Document::parse(manifest).is_ok_and(|manifest| manifest.get("workspace").is_some())
 }
 
-/// Warns about settings that Cargo only reads from the workspace's manifest.
 fn warn_settings(path: &str, text: &str, outcome: &mut Outcome) {
     let Ok(manifest) = Document::parse(text) else {
         return;

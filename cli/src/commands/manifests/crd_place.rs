@@ -16,7 +16,6 @@ pub(in crate::commands) struct CrdPlace {
     /// File name pattern with `{group}` and `{plural}`. Without `{plural}`, all CRDs are in one
     /// file.
     pub(super) file: String,
-    /// Paths of CRDs stored elsewhere, by CRD name.
     pub(super) files: BTreeMap<String, String>,
 }
 

@@ -9,7 +9,6 @@ use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// The relevant parts of a CRD's `spec`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Definition {
@@ -82,7 +81,6 @@ impl<'p> ChangedFile<'p> {
         }
     }
 
-    /// Pairs of CRDs that are in both versions of the file.
     pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
         let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
         self.before.iter().filter_map(move |old| Some((old, new(old)?)))

@@ -21,7 +21,6 @@ use crate::project::{FILE, Project};
 use crate::replacement::{correct, find_replacement, replace_all};
 use crate::tree::Tree;
 
-/// Maximum number of rounds.
 const ROUNDS: usize = 16;
 
 pub(super) fn add_fixes(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {

@@ -7,7 +7,6 @@ use super::layout::Layout;
 use crate::project::FILE;
 use crate::tree::Tree;
 
-/// Directories of files rendered from the project's manifests.
 const RENDERED: [&str; 2] = ["dist", bundle::FOLDER];
 
 pub(in crate::commands) struct GeneratedPaths {

@@ -6,7 +6,6 @@ use rbuilder_generator::{FETCH, Findings, KindOutcome, KindSummary, Product, Sou
 
 use crate::report;
 
-/// Error of a partially successful run.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     errors: usize,

@@ -75,7 +75,6 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Applies the settings in `Cargo.toml`, unless a flag set the location of CRDs.
     pub(super) fn apply_settings(&mut self, settings: &Settings, is_deployed: bool) {
         if self.is_typed {
             return;
@@ -162,7 +161,6 @@ fn split_manifest(manifest: &str) -> (&str, &str) {
         .unwrap_or(("", manifest))
 }
 
-/// Normalizes a directory in the project, e.g. `./deploy/` to `deploy`.
 fn folder(flag: &str, typed: &str) -> Result<String> {
     let typed = typed_path(typed);
     let parts: Vec<&str> = typed.split('/').filter(|part| *part != ".").collect();
@@ -355,7 +353,6 @@ fn update_crd_kustomization(
     Ok(())
 }
 
-/// Whether a file is formatted exactly like our output.
 fn is_printed(text: &str) -> bool {
     let Ok(documents) = rbuilder_yaml::parse_values(text) else {
         return false;

@@ -32,7 +32,6 @@ impl Permission {
     }
 }
 
-/// Permissions granted by the roles in `before`, but not by those in `after`.
 pub(super) fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
     let kept = granted(after);
     granted(before)

@@ -36,7 +36,6 @@ pub(super) fn find_removed(
         .collect()
 }
 
-/// The removed item as the subject of a sentence, i.e. the file or a CRD in it.
 fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
     match change.after() {
         Some(_) => format!("`{}` in `{path}`", crd.name()),

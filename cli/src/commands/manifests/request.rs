@@ -22,7 +22,6 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) removes_tracked: bool,
     pub(in crate::commands) messages: MessageFormat,
     pub(in crate::commands) color: bool,
-    /// Help for errors in the source.
     pub(in crate::commands) advice: &'static str,
     pub(in crate::commands) writes: bool,
     /// Whether errors only block the affected manifests if the project isn't scaffolded.
@@ -148,7 +147,6 @@ impl Request {
         self.layout.role_path()
     }
 
-    /// Location of CRDs that aren't deployed from `config/`.
     pub(in crate::commands) fn known_place(&self) -> &CrdPlace {
         self.layout.known_place()
     }
@@ -173,7 +171,6 @@ impl Request {
         Ok(request)
     }
 
-    /// Whether the entire source is read, i.e. no flag excludes a part of it.
     pub(super) fn reads_all(&self) -> bool {
         let options = &self.options;
         let lists = [

@@ -42,7 +42,6 @@ resources:
 - transformers.yaml
 ";
 
-/// Service account of the manager in a scaffolded project.
 const ACCOUNT: &str = "controller-manager";
 
 /// Finds the names that stand for the manager's own namespace. `None` if rbuilder didn't scaffold

@@ -11,7 +11,6 @@ use crate::edit::kustomization::{self, DEPLOYMENT, TRANSFORMERS};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Namespace in scaffolded objects, replaced by kustomize.
 pub(super) const PLACEHOLDER: &str = "system";
 
 /// Entry for the transformers in [`DEPLOYMENT`].

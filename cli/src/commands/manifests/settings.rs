@@ -19,7 +19,6 @@ pub(in crate::commands) struct Settings {
     /// File name pattern of CRDs, with `{group}` and `{plural}`. Without `{plural}`, all CRDs are
     /// in one file.
     pub(in crate::commands) crd_file: Option<String>,
-    /// Paths of CRDs stored elsewhere, by CRD name (e.g. `cups.example.com`).
     pub(in crate::commands) crd_files: BTreeMap<String, String>,
     /// Whether errors only block the affected manifests. The default depends on the project.
     pub(in crate::commands) keep_going: Option<bool>,

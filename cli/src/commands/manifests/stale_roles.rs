@@ -104,7 +104,6 @@ fn check_roles(
     warnings.collect()
 }
 
-/// Lists the resources in a role's rules, by group and plural or by CRD name.
 fn list_named(role: &Value) -> Vec<Resource> {
     if !matches!(role["kind"].as_str(), Some("Role" | "ClusterRole")) {
         return Vec::new();

@@ -52,7 +52,6 @@ pub(super) fn find_unreadable(
         .collect()
 }
 
-/// A change that may be incompatible with existing objects.
 #[derive(Debug, PartialEq)]
 struct Narrowed {
     crd: String,

@@ -276,7 +276,6 @@ fn explain_rename(known: &Known, resource: &Resource, renamed: &KindSummary) -> 
     }
 }
 
-/// Flags of `create api` to replace a kind, except for its name.
 fn flags_like(resource: &Resource, renamed: &KindSummary) -> String {
     let mut flags = String::new();
     if renamed.plural != resource.plural && renamed.plural != names::plural_of(&renamed.kind) {

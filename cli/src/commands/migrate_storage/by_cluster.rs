@@ -147,7 +147,6 @@ impl<'a> Migration<'a> {
         Ok(answer.check())
     }
 
-    /// Deletes the object, ignoring errors because it is no longer needed.
     fn delete(&self) -> Result<()> {
         self.requests.send("DELETE", &self.path(), JSON, Body::None)?;
         Ok(())
@@ -171,7 +170,6 @@ impl<'a> Migration<'a> {
     }
 }
 
-/// Tracks the status of a migration over time.
 struct Watch {
     start: Instant,
     /// When all objects had been written.
@@ -214,7 +212,6 @@ impl Watch {
     }
 }
 
-/// Message of a condition, if it is true.
 fn condition(state: &Value, name: &str) -> Option<String> {
     let mut conditions = state["status"]["conditions"].as_array()?.iter();
     let found = conditions.find(|condition| condition["type"] == name && condition["status"] == "True")?;

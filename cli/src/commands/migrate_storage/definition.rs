@@ -100,13 +100,11 @@ impl Definition {
         versions
     }
 
-    /// URL path of the objects in this version.
     pub(super) fn collection(&self, version: &str) -> String {
         let [group, version, plural] = [&self.group, version, &self.plural].map(encode);
         format!("/apis/{group}/{version}/{plural}")
     }
 
-    /// URL path of an object, in the storage version.
     pub(super) fn object(&self, key: &Key) -> String {
         let [group, version, plural, name] =
             [&self.group, &self.storage, &self.plural, &key.name].map(|part| encode(part));

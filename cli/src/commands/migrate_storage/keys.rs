@@ -19,11 +19,9 @@ pub(super) struct Key {
     pub(super) name: String,
 }
 
-/// All objects of a CRD at one point in time.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub(super) keys: Vec<Key>,
-    /// Number of objects already written in the storage version.
     pub(super) done: usize,
     pub(super) resource_version: String,
 }

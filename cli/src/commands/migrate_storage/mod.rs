@@ -119,7 +119,6 @@ pub(super) fn run(dir: &Path, flags: &MigrateStorageFlags, shell: &mut Shell) ->
     ))
 }
 
-/// State shared by the migrations of all CRDs.
 struct Job<'a> {
     requests: Requests<'a>,
     flags: &'a MigrateStorageFlags,

@@ -10,7 +10,6 @@ use crate::cluster::Body;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// A permission for all namespaces.
 struct Permission<'a> {
     group: &'a str,
     resource: &'a str,

@@ -37,7 +37,6 @@ impl Requests<'_> {
         self.server.send(method, path, accept, body)
     }
 
-    /// Waits for `pause`, but fails if interrupted.
     pub(super) fn wait(&self, pause: Duration) -> Result<()> {
         let mut left = pause;
         while !left.is_zero() {

@@ -24,13 +24,11 @@ const GIVE_UP: usize = 20;
 /// Maximum attempts to write an object that is modified concurrently.
 const ATTEMPTS: usize = 5;
 const TICK: Duration = Duration::from_millis(250);
-/// Time window for measuring the rate.
 const PERIOD: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) rewritten: usize,
-    /// Objects deleted after they were listed.
     pub(super) gone: usize,
     pub(super) failures: Vec<Failure>,
     /// Why some objects weren't tried, if so.

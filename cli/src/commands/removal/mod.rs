@@ -74,7 +74,6 @@ pub(super) fn undeploy(dir: &Path, flags: &UndeployFlags, shell: &mut Shell) -> 
     Ok(0)
 }
 
-/// Warns about CRDs that stay without the Service that converts their objects.
 fn warn_about_conversions(crds: &[String], sharers: &Sharers, shell: &mut Shell) {
     if !crds.is_empty() {
         shell.message(&format!(

@@ -158,7 +158,6 @@ fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
     kubectl.list(&[&resources, "--namespace", namespace])
 }
 
-/// Objects that only exist because of the deployment.
 struct OwnObjects<'a> {
     rendered: &'a [Value],
 }
@@ -208,7 +207,6 @@ fn names_secret(role: &Value, name: &Value) -> bool {
         .any(|rule| contains(&rule["resources"], &json!("secrets")) && contains(&rule["resourceNames"], name))
 }
 
-/// Whether Kubernetes creates an object in every namespace.
 fn is_default(object: &Value) -> bool {
     let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
     (kind == "ServiceAccount" && name == "default")

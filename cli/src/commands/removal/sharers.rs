@@ -6,10 +6,8 @@ use serde_json::Value;
 
 use crate::cluster::{Kubectl, MANAGER_LABEL, describe, qualified_name, to_list};
 
-/// Label with the project name on the manager's Deployment.
 const NAME_LABEL: &str = "app.kubernetes.io/name";
 
-/// Deployments of the same manager that aren't among the rendered objects.
 #[derive(Debug, Default)]
 pub(super) struct Sharers {
     deployments: Vec<Value>,

@@ -136,7 +136,6 @@ impl<'a> ScaffoldMerge<'a> {
         ScaffoldMerge { relocated, ..self }
     }
 
-    /// Updates the roles of kinds whose entries in PROJECT were corrected.
     pub(super) fn refresh_roles(self) -> Self {
         ScaffoldMerge {
             refreshes_roles: true,
@@ -386,7 +385,6 @@ fn has_same_lines(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// Conflicts of a merge, and the files that it keeps.
 pub(super) struct Report {
     command: &'static str,
     test_command: &'static str,
@@ -422,7 +420,6 @@ impl Report {
         }
     }
 
-    /// Adds warnings and the next steps. Conflicts become errors with exit code 1.
     pub(super) fn add_to(&self, outcome: &mut Outcome) {
         for path in &self.deleted {
             outcome.warn(

@@ -23,9 +23,7 @@ use crate::tree::Tree;
 #[derive(Debug, Default)]
 pub(in crate::commands) struct Written {
     pub(in crate::commands) files: BTreeMap<String, String>,
-    /// Files at scaffolded paths that existed before.
     pub(in crate::commands) foreign: BTreeSet<String>,
-    /// Scaffolded files whose original text is unknown.
     pub(in crate::commands) unknown: BTreeSet<String>,
     /// Unknown files for which the scaffold of this version is assumed.
     pub(in crate::commands) assumed: BTreeSet<String>,

@@ -49,7 +49,6 @@ pub fn plan_update(tree: &Tree, requested: &UpdateRequest, archive: &'static Arc
     Ok(outcome)
 }
 
-/// The difference between a project's scaffold and the current one.
 pub(super) struct Comparison {
     pub(super) outdated: Vec<String>,
     /// Edited files that `update` can't bring up to date.
@@ -101,7 +100,6 @@ fn merge_today(
     Ok((outcome, report))
 }
 
-/// If the library has the old command's version, updates it to the new version.
 fn move_library(project: &mut Project, from: &str) {
     // An adopted package's manifest isn't merged.
     let is_scaffolded = project.known.rbuilder.package.is_none();

@@ -115,7 +115,6 @@ fn correct_file(
     Ok(())
 }
 
-/// Path of a file in the tree, or why it isn't corrected.
 fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     let path = find_place(&file.path, tree.root())?;
     match tree.read(&path) {
@@ -125,7 +124,6 @@ fn find_path(file: &InputFile, tree: &Tree) -> Result<String, String> {
     }
 }
 
-/// Path of a file below a directory, or why it isn't corrected.
 fn find_place(path: &str, dir: &Path) -> Result<String, String> {
     if !is_in_file(path) {
         return Err("correct the files that it is made from".to_owned());

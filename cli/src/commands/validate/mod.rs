@@ -48,7 +48,6 @@ impl Judged {
         self.verdict.is_none() && !self.is_refused()
     }
 
-    /// The server's answer, unless only a part of it is known.
     fn answer(&self) -> Option<&Result<Value, Failure>> {
         let verdict = self.verdict.as_ref().filter(|_| !self.is_builtin);
         verdict.map(|verdict| &verdict.result)

@@ -12,7 +12,6 @@ use rbuilder_judge::{Definition, Judge, read_schema};
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
-/// Versions of built-in kinds, in order of preference.
 const VERSIONS: &[&str] = &[
     "v2", "v1", "v2beta2", "v2beta1", "v1beta3", "v1beta2", "v1beta1", "v1alpha3", "v1alpha2", "v1alpha1",
 ];

@@ -25,7 +25,6 @@ pub(super) struct Helper<'o> {
     metadata: OnceCell<Schema>,
 }
 
-/// A value on the path from the object to a field.
 #[derive(Clone, Copy)]
 struct Step<'s> {
     name: &'s str,
@@ -87,7 +86,6 @@ impl<'o> Helper<'o> {
         Some((field, help))
     }
 
-    /// Proposes a field of the schema that the object doesn't have yet.
     fn propose_field(&self, field: &str) -> Option<String> {
         let steps = self.find(field)?;
         let [.., parent, field] = &steps[..] else {
@@ -128,7 +126,6 @@ impl<'o> Helper<'o> {
         Some(format!("remove the quotes: `{right}`"))
     }
 
-    /// Help for a list item of type `set` or `map` that repeats an earlier one.
     fn find_equal_item(&self, field: &str) -> Option<String> {
         let (list, index) = field.strip_suffix(']')?.rsplit_once('[')?;
         let items = self.find(list)?.last()?.value.as_array()?;

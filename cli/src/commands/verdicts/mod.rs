@@ -38,7 +38,6 @@ pub(super) fn judge_text(
     Ok(diagnostics)
 }
 
-/// A judge for tests, with the definitions in `crds`.
 #[cfg(test)]
 pub(crate) fn judge_by(crds: &str) -> impl FnMut(&str) -> Vec<Diagnostic> {
     let mut judges = Judges::new(rbuilder_generator::Minor::LATEST);

@@ -86,7 +86,6 @@ impl Object {
             .any(|(path, is_same)| path == field && *is_same)
     }
 
-    /// Value of a field exactly as in the file.
     pub(in crate::commands) fn written(&self, field: &str) -> &str {
         self.source.get(self.node.locate(field)).unwrap_or_default()
     }
@@ -135,7 +134,6 @@ pub(in crate::commands) struct Judges {
 }
 
 impl Judges {
-    /// Starts with just the built-in kinds of a Kubernetes minor version.
     pub(in crate::commands) fn new(minor: Minor) -> Judges {
         Judges {
             judges: BTreeMap::new(),

@@ -17,7 +17,6 @@ const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Ku
 /// Suffix of a directory's path that denotes its rendered output.
 pub(in crate::commands) const RENDERED: &str = " (rendered)";
 
-/// Whether an input is a file, as opposed to rendered or piped text.
 pub(in crate::commands) fn is_in_file(path: &str) -> bool {
     !path.ends_with(RENDERED) && path != STANDARD_INPUT
 }

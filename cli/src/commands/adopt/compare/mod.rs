@@ -88,7 +88,6 @@ impl Comparison {
         }
     }
 
-    /// Describes the differences, starting with those that reject or drop something.
     pub(in crate::commands) fn words(&self) -> Vec<String> {
         let rank = |direction: &Direction| match direction {
             Direction::Less => 0,

@@ -318,7 +318,6 @@ fn example(path: &str, name: &str) -> String {
     }
 }
 
-/// Whether a format is written by schemars but unknown to the API server.
 fn is_unchecked(format: &str) -> bool {
     let is_integer = format
         .strip_prefix('u')
