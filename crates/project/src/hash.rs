@@ -11,7 +11,6 @@ pub fn fnv1a_32(bytes: &[u8]) -> String {
     format!("{hash:08x}")
 }
 
-/// Returns the 64-bit FNV-1a hash as sixteen hexadecimal digits.
 pub(crate) fn fnv1a_64(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

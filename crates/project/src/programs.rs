@@ -21,7 +21,6 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// Maximum size in bytes of each output stream of [`ask`]. Longer output is truncated.
 pub const LONGEST: u64 = 1 << 20;
 
-/// Polling interval for a program's exit.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The output of a program.

@@ -104,7 +104,6 @@ impl Folder {
         Ok(())
     }
 
-    /// Lists this directory, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
         fs::read_dir(&self.0)?
             .map(|entry| {

@@ -109,7 +109,6 @@ impl Folder {
         Ok(fsync(&self.0)?)
     }
 
-    /// Lists this directory, in no particular order.
     pub(crate) fn names(&self) -> io::Result<Vec<(OsString, Sort)>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {

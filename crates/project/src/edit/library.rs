@@ -17,7 +17,6 @@ const SOURCE: [&str; 9] = [
     "registry-index",
 ];
 
-/// Dependency tables of a package. They may also be nested in `[target.…]`.
 const TABLES: [&str; 5] = [
     "dependencies",
     "dev-dependencies",

@@ -133,7 +133,6 @@ impl Form {
         if self.is_windows { "\r\n" } else { "\n" }
     }
 
-    /// Converts a scaffolded text, which always uses `\n`.
     fn apply(&self, text: &str) -> String {
         let mark = if self.has_mark && !text.is_empty() {
             BYTE_ORDER_MARK.to_string()
@@ -143,7 +142,6 @@ impl Form {
         mark + &text.replace('\n', self.end())
     }
 
-    /// Terminates the last line, so that it compares equal to the scaffold's.
     fn terminate(&self, text: &str) -> String {
         let end = if self.is_open { self.end() } else { "" };
         format!("{text}{end}")

@@ -317,7 +317,6 @@ fn one_line(reason: &str) -> String {
     clean.trim().to_owned()
 }
 
-/// Returns rbuilder's metadata table, creating it if needed.
 fn own_table<'d>(document: &'d mut DocumentMut, part: &str) -> Result<&'d mut dyn TableLike, Obstacle> {
     let implicit = || {
         let mut table = Table::new();

@@ -402,7 +402,6 @@ fn is_webhook(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "webhook")
 }
 
-/// Tokenizes a range of valid Rust source.
 fn tokens(text: &str, place: Range<usize>) -> TokenStream {
     text[place].parse().unwrap_or_default()
 }

@@ -40,7 +40,6 @@ pub fn add_member(text: &str, path: &str) -> Result<String, Obstacle> {
     }
 }
 
-/// Inserts `members` below the header of a workspace without it.
 fn insert_list(text: &str, workspace: &Item, path: &str) -> Option<String> {
     let table = workspace.as_table().filter(|table| !table.is_dotted())?;
     let end = line_end(text);
@@ -117,7 +116,6 @@ fn has_comma(rest: &str) -> bool {
     code.into_iter().any(|code| code.contains(','))
 }
 
-/// Indentation at a position, or `None` if other text precedes it on the line.
 fn indent_at(text: &str, place: usize) -> Option<&str> {
     let start = text[..place].rfind('\n')? + 1;
     let before = &text[start..place];

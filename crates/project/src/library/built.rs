@@ -70,7 +70,6 @@ fn read_checkout(commit: Option<String>, url: Option<String>) -> Built {
     }
 }
 
-/// The rbuilder checkout that this command was built from, if it still exists.
 pub(super) fn find_checkout() -> Option<PathBuf> {
     let folder = std::fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).ok()?;
     find_library(&folder).filter(|library| *library == folder.join(FOLDER))?;

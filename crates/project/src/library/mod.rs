@@ -235,7 +235,6 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
 
-/// Strips possible passwords from a URL, because messages end up in logs.
 fn shown_url(url: &str) -> String {
     let shown = match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),

@@ -49,7 +49,6 @@ const WAIT_FOR_READERS: Duration = Duration::from_millis(300);
 /// [`TRY`] takes several times as long on a busy machine.
 pub(super) const WAIT_FOR_WRITER: Duration = Duration::from_secs(10);
 
-/// Interval between attempts to acquire the lock.
 const TRY: Duration = Duration::from_millis(5);
 
 pub(super) struct Journal {
@@ -122,7 +121,6 @@ impl Journal {
         Ok(status_of(&self.file).context("cannot read the journal")?.inode)
     }
 
-    /// Appends a line and syncs it to disk.
     pub(super) fn note(&mut self, line: LineRef<'_>, steps: &mut Steps) -> Result<()> {
         steps.take("journal")?;
         let length = status_of(&self.file).context("cannot read the journal")?.length;

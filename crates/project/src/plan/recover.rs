@@ -211,7 +211,6 @@ impl EntryState {
             .collect()
     }
 
-    /// Inspects the files of an entry. `inodes` is `None` until all files are staged.
     fn new(root: &Folder, entry: &Entry, inodes: Option<Inodes>) -> Result<EntryState> {
         let Some((folder, name)) = root.reach(&entry.path)? else {
             return Ok(EntryState {

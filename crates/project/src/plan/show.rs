@@ -19,7 +19,6 @@ pub fn render_summary(plan: &Plan, show: &dyn Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// Filters out deletions that are part of a move.
 fn shown_changes(plan: &Plan) -> impl Iterator<Item = (&String, &Change)> {
     let changes = plan.changes().iter();
     changes.filter(|(path, _)| !plan.moves_away(path))

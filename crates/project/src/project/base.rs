@@ -78,7 +78,6 @@ impl Entry {
     }
 }
 
-/// Combines the lines of both texts; common lines appear once.
 fn unite_lines(one: &str, other: &str) -> String {
     let diff = TextDiff::from_lines(one, other);
     diff.iter_all_changes().map(|change| change.value()).collect()

@@ -4,7 +4,6 @@
 use rbuilder_diagnostic::suggest::find_nearest;
 use serde_json::{Map, Value};
 
-/// Keys of an object and its nested objects.
 struct Keys {
     names: &'static [&'static str],
     within: &'static [(&'static str, &'static Keys)],

@@ -33,7 +33,6 @@ pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use resource::{describe_scope, naming_flags, shown_version, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
-/// `layout` of projects created by rbuilder.
 const LAYOUT: &str = "rust.rbuilder.dev/v1";
 
 /// Name of a scaffolded package's binary.

@@ -4,7 +4,6 @@
 //! flect mistakes words that look Latin (`area`, `lambda`, `price`) for plurals and leaves them
 //! alone; we add an `s`.
 
-/// Irregular plurals that also apply to compounds, e.g. `base` to `database`.
 const COMPOUNDED: &[(&str, &str)] = &[
     ("agenda", "agendas"),
     ("alumnus", "alumni"),

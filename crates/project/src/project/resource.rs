@@ -71,7 +71,6 @@ pub fn describe_scope(is_namespaced: bool) -> &'static str {
     }
 }
 
-/// Value of [`Resource::scope`] for a cluster-scoped kind.
 const CLUSTER: &str = "Cluster";
 
 /// The webhooks of a kind.
@@ -328,7 +327,6 @@ impl Resource {
     }
 }
 
-/// Inserts an object, even an empty one, or removes the existing one.
 fn insert_if(all: &mut Map<String, Value>, key: &str, is_there: bool, object: Map<String, Value>) {
     if is_there {
         all.insert(key.to_owned(), Value::Object(object));

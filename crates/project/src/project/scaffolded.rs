@@ -124,7 +124,6 @@ impl ScaffoldedFiles {
     }
 }
 
-/// Hashes a text, ignoring line endings.
 fn hash_text(text: &str) -> String {
     fnv1a_64(line_ends::unify(text).as_bytes())
 }

@@ -104,7 +104,6 @@ impl CopiedParts {
     }
 }
 
-/// Names of a kind in its generated CRD, as arguments for `#[kube(…)]`.
 fn names_in_crd(text: Option<String>) -> Vec<String> {
     let crd: Value = rbuilder_yaml::parse(&text.unwrap_or_default()).unwrap_or_default();
     let names = &crd["spec"]["names"];

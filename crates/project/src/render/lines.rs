@@ -17,7 +17,6 @@ use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT};
 use crate::edit::{Obstacle, rust};
 use crate::project::{Project, Resource};
 
-/// File with the generated webhook configurations, next to [`WEBHOOK_LIST`].
 const CONFIGURATIONS: &str = "manifests.yaml";
 
 const POLICIES: &str = "config/network-policy/kustomization.yaml";

@@ -305,7 +305,6 @@ impl<'a> ApiPlaces<'a> {
     }
 }
 
-/// Import of a kind's type relative to a crate, and its name once imported.
 struct ImportedKind {
     path: String,
     name: String,

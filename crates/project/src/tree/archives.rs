@@ -142,7 +142,6 @@ impl OpenArchive {
     }
 }
 
-/// Cargo's home directory, looked up as Cargo does.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").filter(|home| !home.is_empty());
     match named {

@@ -176,7 +176,6 @@ fn open_plainly(real: &Path) -> std::io::Result<Option<std::fs::File>> {
     }
 }
 
-/// Normalizes `.` and `..` in a path without symlinks.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

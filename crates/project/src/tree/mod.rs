@@ -228,7 +228,6 @@ impl Tree {
         Ok(names)
     }
 
-    /// The open project directory, or `None` if it does not exist yet.
     fn folder(&self) -> Result<Option<&Folder>> {
         if let Some(folder) = self.folder.get() {
             return Ok(Some(folder));

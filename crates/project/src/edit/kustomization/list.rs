@@ -166,7 +166,6 @@ fn flow(text: &str, key: &str, key_end: usize) -> Result<List, String> {
     })
 }
 
-/// Splits a text into lines with their offsets. Line endings are kept.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;

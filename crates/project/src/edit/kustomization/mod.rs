@@ -134,7 +134,6 @@ pub fn remove_commented(text: &str, key: &str, entry: &str) -> String {
     }
 }
 
-/// A commented-out entry, e.g. `# - ../prometheus`.
 struct Commented {
     line: std::ops::Range<usize>,
     dash: usize,

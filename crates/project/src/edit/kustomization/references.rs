@@ -43,7 +43,6 @@ pub fn list_references(kustomization: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Strips the key from a generator source, i.e. from `key=file`.
 fn path_of_source(source: &Value) -> Value {
     let text = source.as_str().unwrap_or_default();
     text.split_once('=').map_or(text, |(_, path)| path).into()

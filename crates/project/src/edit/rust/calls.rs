@@ -8,13 +8,11 @@ use quote::ToTokens;
 use syn::{Item, ItemFn, UseTree};
 
 pub(super) struct Call {
-    /// Path as written, without generic arguments. A single name for a method.
     pub(super) path: Vec<String>,
     pub(super) is_method: bool,
     /// Tokens between the `::<` and `>` at the end of the path.
     pub(super) generics: Vec<TokenTree>,
     pub(super) arguments: Group,
-    /// Byte offset of the path.
     pub(super) start: usize,
 }
 
@@ -23,7 +21,6 @@ impl Call {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// The argument, if it is a single identifier.
     pub(super) fn variable(&self) -> Option<String> {
         let arguments: Vec<TokenTree> = self.arguments.stream().into_iter().collect();
         match arguments.as_slice() {

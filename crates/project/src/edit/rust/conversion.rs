@@ -123,7 +123,6 @@ fn conversion_of(item: &ItemStruct) -> Option<bool> {
     Some(!tokens.to_string().contains("strategy = \"None\""))
 }
 
-/// Splits the arguments of an attribute. Empty if the attribute has another name.
 fn arguments(attribute: &Attribute, name: &str) -> Vec<Vec<TokenTree>> {
     let Meta::List(list) = &attribute.meta else {
         return Vec::new();

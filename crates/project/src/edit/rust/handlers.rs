@@ -356,7 +356,6 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Adds lines at the end of the file, above a test module if there is one.
     fn at_end(&self, lines: &str) -> Addition {
         let is_code = |item: &Item| !matches!(item, Item::Mod(module) if is_for_tests(&module.attrs));
         match self.source.file.items.iter().rposition(is_code) {
@@ -403,7 +402,6 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Creates an obstacle with the code to add by hand.
     fn stop(&self, reason: String, missing: &Missing) -> Obstacle {
         let mut parts = Vec::new();
         if !missing.calls.is_empty() {

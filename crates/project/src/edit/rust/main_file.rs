@@ -76,7 +76,6 @@ pub fn calls_register(text: &str, module: &str) -> bool {
         .any(|call| !call.is_method && imports.absolute(&call.path, &[]).ends_with(&wanted))
 }
 
-/// Matches `module::register`, possibly after `self::`.
 fn is_short(call: &Call, module: &str) -> bool {
     let path = match call.path.split_first() {
         Some((first, rest)) if first == "self" => rest,

@@ -102,7 +102,6 @@ fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) 
         })
 }
 
-/// A method chain, e.g. `a.b().c()`.
 pub(super) struct Chain<'e> {
     pub(super) root: &'e Expr,
     dots: Vec<usize>,

@@ -143,7 +143,6 @@ pub fn remove_spoke(text: &str, spoke: &str, module: &[&str]) -> Result<String, 
     Ok(text.to_owned())
 }
 
-/// Removes a matching method call from the chain at the end of a function.
 fn remove_link(text: &str, function: &ItemFn, is_wanted: impl Fn(&ExprMethodCall) -> bool) -> Option<String> {
     let Some(Stmt::Expr(tail, None)) = function.block.stmts.last() else {
         return None;
@@ -453,7 +452,6 @@ mod tests {
     use super::super::{add_conversion, add_module, add_reexport, add_registration, register_webhooks};
     use super::*;
 
-    /// Checks that `remove` undoes `add`.
     #[track_caller]
     fn check(
         before: &str,

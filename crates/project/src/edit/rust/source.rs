@@ -32,7 +32,6 @@ impl Addition {
 }
 
 impl<'t> Source<'t> {
-    /// Parses a file. Errors name the line.
     pub(super) fn parse(text: &'t str) -> Result<Source<'t>, String> {
         let head = head_length(text);
         // syn and proc-macro2 strip a byte order mark and a `#!` line before they count bytes,
@@ -55,7 +54,6 @@ impl<'t> Source<'t> {
         Ok(Source { text, file, head })
     }
 
-    /// Inserts the additions. Additions at the same offset keep their order.
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
         additions.sort_by_key(|addition| addition.at);
         let mut edited = String::with_capacity(self.text.len() + 256);

@@ -407,7 +407,6 @@ fn finds_existing_conversions() {
     }
 }
 
-/// Snippets that edits look for, combined in any order.
 const PIECES: &[&str] = &[
     "mod b;",
     "mod a",

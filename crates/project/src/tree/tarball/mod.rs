@@ -29,13 +29,11 @@ const LONGEST_NAME: u64 = 64 << 10;
 /// Overhead in bytes of each file, on top of its text and name.
 const COST_OF_FILE: usize = 128;
 
-/// Block size of tar archives.
 const BLOCK: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     pub(super) texts: BTreeMap<String, Text>,
-    /// Memory in bytes used by the texts.
     pub(super) size: usize,
 }
 

@@ -4,7 +4,6 @@ use tar::{Builder, EntryType, Header};
 
 use super::*;
 
-/// Name, type and content of a member.
 type Part<'a> = (&'a str, EntryType, &'a [u8]);
 
 const LIMIT: usize = 1 << 20;

@@ -65,7 +65,6 @@ fn name_of(module: &ItemMod) -> String {
     strip_raw_prefix(&module.ident.to_string())
 }
 
-/// Rejects declarations with parts that would get lost, e.g. attributes.
 fn check_form(path: &str, source: &Source<'_>, name: &str) -> Result<(), Obstruction> {
     let Some(declared) = find_declaration(source, name) else {
         return Ok(());

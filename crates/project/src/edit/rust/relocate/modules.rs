@@ -22,7 +22,6 @@ pub(super) struct Module {
     pub(super) scope: Scope,
 }
 
-/// Names and glob imports of a module or block.
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) names: BTreeMap<String, Name>,
@@ -37,7 +36,6 @@ pub(super) enum Name {
 
 #[derive(Clone, Debug)]
 pub(super) struct UsePath {
-    /// Whether the path starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<String>,
 }
@@ -87,7 +85,6 @@ impl Scope {
 pub(super) struct Modules<'t> {
     pub(super) all: Vec<Module>,
     pub(super) files: &'t BTreeMap<String, String>,
-    /// Name by which other crates import the library.
     pub(super) library: &'t str,
     pub(super) library_root: Option<ModuleId>,
     moves: &'t ModuleMoves,

@@ -61,7 +61,6 @@ impl ModuleMoves {
         Some(module.to_vec())
     }
 
-    /// Names of the modules that the moves create, by parent module.
     pub(super) fn added(&self) -> BTreeMap<Vec<String>, BTreeSet<String>> {
         let mut added: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
         for (_, to) in self.iter() {

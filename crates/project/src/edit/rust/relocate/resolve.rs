@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use super::modules::{Module, ModuleId, Modules, Name, Scope, UsePath};
 
-/// A path segment that resolves to a module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hop {
     pub(super) module: ModuleId,
@@ -27,7 +26,6 @@ pub(super) struct Place<'p> {
     pub(super) blocks: &'p [Scope],
 }
 
-/// Limit for chains of imports.
 const DEEPEST: usize = 64;
 
 pub(super) struct Resolver<'m, 't> {
@@ -49,7 +47,6 @@ impl<'m, 't> Resolver<'m, 't> {
         &self.modules.all[id]
     }
 
-    /// Resolves the leading segments that name modules.
     pub(super) fn walk(&self, place: Place<'_>, is_global: bool, segments: &[&str]) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         for segment in segments {

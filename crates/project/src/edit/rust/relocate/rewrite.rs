@@ -6,10 +6,8 @@ use super::Obstruction;
 use super::modules::{ModuleId, Modules};
 use super::resolve::{Hop, How};
 
-/// A path as written, without generic arguments.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenPath {
-    /// Whether the path starts with `::`.
     pub(super) is_global: bool,
     pub(super) segments: Vec<Segment>,
 }
@@ -119,7 +117,6 @@ impl Rewrite<'_, '_> {
         self.modules.target(self.hops[last].module) == Some(reached.collect())
     }
 
-    /// Adds the edits for the segments up to `index`.
     fn reach(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
         let hop = self.hops[index];
         let before = |edits: &mut Vec<Edit>| match index.checked_sub(1) {
@@ -178,7 +175,6 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// Adds the edits for a segment that the preceding module declares.
     fn reach_child(&self, index: usize, edits: &mut Vec<Edit>) -> Result<(), String> {
         let target = self.target(self.hops[index].module)?;
         let is_library = |module: ModuleId| self.modules.all[module].is_library;
@@ -209,7 +205,6 @@ impl Rewrite<'_, '_> {
         "will be in another module".to_owned()
     }
 
-    /// Replaces a run of segments with `tail`.
     fn replace(&self, run: Range<usize>, tail: &[String], edits: &mut Vec<Edit>) -> Result<(), String> {
         let segments = &self.path.segments[run];
         // Keep trailing segments that don't change.

@@ -106,7 +106,6 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Scans the construct at `at`, and returns the index after it.
     fn scan_token(&mut self, tokens: &[TokenTree], at: usize, context: &mut Context) -> usize {
         match &tokens[at] {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
@@ -342,7 +341,6 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Adds the edits for a path, or records why it cannot be edited.
     fn rewrite(&mut self, path: &WrittenPath, context: &Context) {
         let place = Place {
             module: context.module,
@@ -439,7 +437,6 @@ fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     (is_punct(tokens, before, '.') && !is_range) || is_punct(tokens, before, '\'')
 }
 
-/// Reads a path, and returns it with the index of the token after it.
 fn read_path(tokens: &[TokenTree], start: usize, is_global: bool) -> Option<(WrittenPath, usize)> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut at = start;

@@ -1,6 +1,5 @@
 use super::*;
 
-/// A library with one API group, and the moves of its modules.
 fn project() -> (BTreeMap<String, String>, ModuleMoves) {
     let files = [
         (
