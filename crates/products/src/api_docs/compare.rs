@@ -11,7 +11,6 @@ use super::model::Version;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// E.g. `spec.size`.
     pub(super) path: String,
     /// Form of the field in each version, or `None` where it is missing.
     pub(super) forms: Vec<Option<String>>,
@@ -22,7 +21,6 @@ struct Form {
     phrases: Vec<String>,
 }
 
-/// Returns the fields that differ between versions, by path.
 pub(super) fn compare_versions(versions: &[Version]) -> Vec<Difference> {
     let forms: Vec<BTreeMap<String, Form>> = versions
         .iter()

@@ -19,7 +19,6 @@ pub(super) struct Item {
     pub(super) text: String,
 }
 
-/// Inline content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Span<'a> {
     Text(&'a str),
@@ -89,7 +88,6 @@ fn is_code(line: &str) -> bool {
     line.starts_with("    ") || line.starts_with('\t')
 }
 
-/// Parses a list item into its text and whether the list is numbered.
 fn list_item(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     for bullet in ["- ", "* ", "+ ", "• "] {
@@ -140,7 +138,6 @@ fn dedent(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// First sentence of a description, for overviews.
 pub(super) fn first_sentence(text: &str) -> String {
     let Some(Block::Paragraph(text)) = parse_blocks(text).into_iter().next() else {
         return String::new();
@@ -227,7 +224,6 @@ fn parse_span(text: &str, is_word_start: bool) -> Option<(Span<'_>, usize)> {
     }
 }
 
-/// Returns the web address at the start of `text`, if any.
 fn web_address(text: &str) -> Option<&str> {
     let rest = text
         .strip_prefix("https://")

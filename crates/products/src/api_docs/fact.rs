@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// A constraint: a phrase, followed by code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) label: String,

@@ -53,7 +53,6 @@ fn is_common(field: &Field<'_>) -> bool {
     }
 }
 
-/// Enum values of a value and its items, with their places as in [`layers`].
 pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
     let layers = layers(schema).into_iter();
     layers
@@ -62,7 +61,6 @@ pub(super) fn allowed_values(schema: &Schema) -> Vec<(String, &[Value])> {
         .collect()
 }
 
-/// CEL rules of a value and its items, with their places as in [`layers`].
 pub(super) fn rules_of(schema: &Schema) -> Vec<(String, &Cel)> {
     let layers = layers(schema).into_iter();
     layers

@@ -368,7 +368,6 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Escapes everything that has a meaning in Markdown, HTML, Jekyll or Hugo.
 fn text(plain: &str) -> String {
     let mut escaped = String::with_capacity(plain.len());
     for c in plain.chars() {

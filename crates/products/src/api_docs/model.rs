@@ -9,7 +9,6 @@ pub struct Reference {
     pub(crate) title: String,
     /// The kinds, sorted by group and name.
     pub kinds: Vec<Kind>,
-    /// The operator's roles, sorted by kind and name.
     pub(crate) roles: Vec<Role>,
 }
 
@@ -85,7 +84,6 @@ pub(crate) struct Subresources {
     pub(crate) scale: Option<Scale>,
 }
 
-/// The fields used by `kubectl scale` and autoscalers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Scale {
@@ -104,7 +102,6 @@ pub(crate) struct Column {
     pub(crate) priority: i64,
 }
 
-/// A field that can be used in field selectors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct SelectableField {
@@ -120,7 +117,6 @@ pub(crate) struct Role {
 }
 
 impl Role {
-    /// Phrase for the namespace in which the role applies. Empty for a ClusterRole.
     pub(super) fn scope(&self) -> String {
         match (self.kind.as_str(), self.metadata.namespace.as_str()) {
             ("ClusterRole", _) => String::new(),

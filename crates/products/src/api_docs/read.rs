@@ -54,7 +54,6 @@ struct Conversion {
     strategy: String,
 }
 
-/// The part of an object that decides how to read it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Head {

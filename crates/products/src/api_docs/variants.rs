@@ -30,7 +30,6 @@ pub(super) fn describe_variants(branches: &[Schema]) -> Option<Vec<Fact>> {
     Some(facts?.into_iter().flatten().collect())
 }
 
-/// The field whose value differs between all alternatives.
 fn find_tag(branches: &[Schema]) -> Option<&Arc<str>> {
     let (first, rest) = branches.split_first()?;
     let values = |branch: &Schema, name: &str| -> Vec<Value> {

@@ -88,7 +88,6 @@ impl Base {
         range.filter(|range| !range.is_empty()).map(str::to_owned)
     }
 
-    /// The base's entry for a version of a CRD, or null.
     pub(super) fn owned(&self, crd: &Value, version: &Value) -> &Value {
         let found =
             list_owned(&self.document).find(|entry| entry["name"] == *crd && entry["version"] == *version);

@@ -222,7 +222,6 @@ fn resources(of_kind: Option<&CsvKind>, base: &Value, managed: &[Value]) -> Vec<
     named
 }
 
-/// CRDs required in the source or the base, by name and version.
 fn required_crds(descriptions: &Descriptions<'_>) -> Vec<Value> {
     let of_kinds = descriptions.markers.iter().map(|markers| &markers.of_kind);
     let marked = of_kinds.flat_map(|of_kind| &of_kind.required).map(|required| {

@@ -57,7 +57,6 @@ pub(super) fn is_at_or_below(path: &str, field: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Finds a field's schema by path, e.g. `pods[0].name`.
 pub(super) fn find_field<'a>(root: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(root, |schema, segment| {
         let name = segment.trim_end_matches("[0]");
@@ -93,7 +92,6 @@ pub(super) fn describe(path: &str, field: &Value, part: &str) -> Value {
     descriptor
 }
 
-/// Form controls that a console should use for a field.
 fn hints(name: &str, field: &Value, part: &str) -> Vec<String> {
     let ui = |control: &str| vec![format!("{UI}:{control}")];
     let has = |key: &str| field["properties"].get(key).is_some();

@@ -10,7 +10,6 @@ use super::base::{filled, is_empty, items};
 use super::descriptors::{describe, find_field, is_at_or_below, split_humps};
 use rbuilder_project::project::names::{check_kind, check_version};
 
-/// Descriptor keys that attributes can express.
 const DESCRIPTOR_KEYS: &[&str] = &["description", "displayName", "path", "x-descriptors"];
 
 /// An owned CRD entry as attributes.
@@ -151,7 +150,6 @@ fn field_markers(
     markers
 }
 
-/// Differences from the field's default descriptor.
 fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     let text = |key: &str| without[key].as_str().unwrap_or_default();
     let hints = &entry["x-descriptors"];
@@ -170,7 +168,6 @@ fn field_marker(entry: &Value, without: &Value) -> Descriptor {
     }
 }
 
-/// The text, unless it is empty or equal to `known`.
 fn other_text(text: &Value, known: &str) -> Option<String> {
     let text = text.as_str()?;
     // Descriptions are wrapped differently, so ignore whitespace.
@@ -220,7 +217,6 @@ mod tests {
         })
     }
 
-    /// Checks the attributes of fields and the rest of the base.
     #[track_caller]
     fn check(fields: Value, expected: &[(&str, &str)], rest: Value) {
         let entry =

@@ -121,7 +121,6 @@ pub struct Descriptions<'a> {
     pub markers: &'a [CsvMarkers],
 }
 
-/// Deployed objects, with the names given by kustomize.
 struct Deployed {
     objects: Vec<Value>,
     manager: Value,
@@ -348,7 +347,6 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
     bundle.files.insert(path, yaml::to_string(&object));
 }
 
-/// Labels of the bundle's metadata and image.
 fn labels(options: &BundleOptions) -> Vec<(&'static str, String)> {
     vec![
         (
@@ -400,7 +398,6 @@ fn dockerfile(options: &BundleOptions) -> String {
     )
 }
 
-/// Image for scorecard tests.
 const SCORECARD: &str = "quay.io/operator-framework/scorecard-test:v1.41.1";
 
 fn metadata_files(options: &BundleOptions) -> Vec<(String, Value)> {

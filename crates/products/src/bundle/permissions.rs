@@ -137,7 +137,6 @@ impl Deployed {
             && (role["kind"] == "ClusterRole" || self.kept_namespace(role) == self.kept_namespace(binding))
     }
 
-    /// Namespace of a role or binding, or `None` for the manager's namespace.
     pub(super) fn kept_namespace<'v>(&self, object: &'v Value) -> Option<&'v str> {
         let namespace = object["metadata"]["namespace"].as_str()?;
         self.kept_namespaces.contains(namespace).then_some(namespace)

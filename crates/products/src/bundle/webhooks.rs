@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::Deployed;
 use rbuilder_project::labels::{NAME_LABEL, NAMESPACE_LABEL};
 
-/// Fields that are copied as is.
 const SAME: &[&str] = &[
     "admissionReviewVersions",
     "failurePolicy",

@@ -20,14 +20,12 @@ use rbuilder_project::tree::Tree;
 use rbuilder_yaml::describe_failure;
 
 const ROOT: &str = "config/default";
-/// Maximum nesting of kustomizations.
 const DEEPEST: usize = 16;
 
 /// A feature that is toggled by a value of the chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Feature {
     pub(crate) folder: &'static str,
-    /// The value that turns it on.
     pub(crate) value: &'static str,
     /// Conditions for its objects and patches, all of which must hold.
     conditions: &'static [Condition],
@@ -35,7 +33,6 @@ pub(crate) struct Feature {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Condition {
-    /// E.g. `metrics.enabled`.
     pub(crate) value: &'static str,
     /// Required state of the value.
     pub(crate) is_true: bool,
@@ -46,7 +43,6 @@ pub(super) const fn on(value: &'static str) -> Condition {
 }
 
 impl Condition {
-    /// The opposite condition.
     pub(crate) fn inverse(self) -> Condition {
         Condition {
             is_true: !self.is_true,
@@ -140,7 +136,6 @@ pub(crate) struct Object {
     pub(crate) value: Value,
     /// Conditions for rendering the object, all of which must hold.
     pub(crate) conditions: Vec<Condition>,
-    /// Patches with their conditions.
     pub(crate) patches: Vec<(Vec<Condition>, Value)>,
 }
 
@@ -159,7 +154,6 @@ impl Object {
 pub(crate) struct Config {
     pub(crate) objects: Vec<Object>,
     pub(crate) namespace: String,
-    /// Other namespaces, whose roles and bindings kustomize doesn't move.
     pub(crate) kept_namespaces: BTreeSet<String>,
     pub(crate) features: Vec<Feature>,
     /// Values of the features that are enabled by default.
@@ -273,7 +267,6 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// Adds the objects and patches of a file or directory.
     fn add(&mut self, entry: &str, conditions: &[Condition], depth: usize) -> Result<()> {
         if depth > DEEPEST {
             bail!("{entry}: kustomizations refer to each other more than {DEEPEST} levels deep");
@@ -360,7 +353,6 @@ impl Reader<'_> {
         paths
     }
 
-    /// Applies a patch, or records it if it is conditional.
     fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
         let inline = format!("{folder}/kustomization.yaml");
         let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
@@ -440,7 +432,6 @@ impl Reader<'_> {
     }
 }
 
-/// Selects the objects that a patch applies to.
 struct Target {
     kind: Option<String>,
     name: Option<String>,

@@ -16,7 +16,6 @@ use super::template::{Node, Part, quote};
 use super::values::{self, Setting};
 use rbuilder_project::labels::NAME_LABEL;
 
-/// Name of the manager's container in scaffolds.
 const CONTAINER: &str = "manager";
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 /// Environment variable with the name of the Secret for the manager's self-issued certificate.
@@ -53,7 +52,6 @@ fn containers(deployment: &Value) -> impl Iterator<Item = &Value> {
     containers.into_iter().flatten()
 }
 
-/// The Deployment while it is turned into a template.
 pub(super) struct Manager<'a> {
     references: &'a References,
     pub(super) settings: Vec<Setting>,
@@ -190,7 +188,6 @@ impl<'a> Manager<'a> {
         });
     }
 
-    /// Fields that don't become values.
     fn rest(&self, kind: &str, map: &Map<String, Value>) -> Vec<Part> {
         let field = |(key, value): (&String, &Value)| {
             Part::Field(key.clone(), self.references.replace_field(kind, key, value))
@@ -651,7 +648,6 @@ fn manager_container(spec: &Map<String, Value>) -> Option<Map<String, Value>> {
     named.or(containers.first())?.as_object().cloned()
 }
 
-/// Template action that makes rendering fail.
 pub(super) fn fail(message: &str) -> String {
     format!("fail {}", quote(message))
 }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::config::{Condition, Object};
 use super::strategic::{self, merge_key};
 
-/// A list entry, rendered if all conditions hold.
 pub(super) type Entry = (Vec<Condition>, Value);
 
 #[derive(Default)]

@@ -43,7 +43,6 @@ use self::values::Setting;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 
-/// Maximum length of a Service name in bytes.
 const LABEL: usize = 63;
 
 /// Settings of a chart from PROJECT.

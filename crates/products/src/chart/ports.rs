@@ -16,7 +16,6 @@ pub(super) const HEALTH_PORT: &str = "healthProbe.port";
 pub(super) const METRICS_PORT: &str = "metrics.port";
 pub(super) const WEBHOOK_PORT: &str = "webhooks.port";
 
-/// Values by port number in the manifests.
 pub(crate) type Ports = BTreeMap<u64, &'static str>;
 
 pub(super) fn find_ports(config: &Config) -> Ports {
@@ -49,7 +48,6 @@ pub(super) fn find_ports(config: &Config) -> Ports {
     ports
 }
 
-/// Flag for the address of the health probes.
 pub(super) const HEALTH_FLAG: &str = "--health-probe-bind-address";
 
 pub(super) fn health_argument(port: u64) -> String {

@@ -24,13 +24,11 @@ const SYSTEM: &str = "system";
 /// Label with the tool that installed an object. Set by the chart.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
-/// Fields whose value is the name of an object of this kind.
 const NAME_FIELDS: &[(&str, &str)] = &[
     ("secretName", "Secret"),
     ("serviceName", "Service"),
     ("claimName", "PersistentVolumeClaim"),
 ];
-/// Fields whose `name` refers to an object of this kind.
 const REFERENCES: &[(&str, &str)] = &[
     ("service", "Service"),
     ("secret", "Secret"),
@@ -41,7 +39,6 @@ const REFERENCES: &[(&str, &str)] = &[
     ("secretRef", "Secret"),
     ("secretKeyRef", "Secret"),
 ];
-/// Fields whose `name` refers to an object of the kind next to it.
 const TYPED_REFERENCES: &[&str] = &["roleRef", "subjects", "scaleTargetRef", "issuerRef"];
 /// Kinds of objects whose names are passed to the manager in environment variables.
 const NAMED_IN_VARIABLES: &[&str] = &[
@@ -56,13 +53,11 @@ const EXPRESSIONS: &[&str] = &[
     "MutatingAdmissionPolicy",
     "ValidatingAdmissionPolicy",
 ];
-/// Annotations whose value is `<namespace>/<name>`.
 const INJECTIONS: &[&str] = &[
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
 ];
 
-/// Objects in the chart, and how templates refer to them.
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     style: Style,
@@ -172,7 +167,6 @@ impl References {
         }
     }
 
-    /// E.g. `.Values.replicas`.
     pub(crate) fn value(&self, path: &str) -> String {
         format!("{}.Values.{path}", self.root().trim_end_matches('.'))
     }
@@ -241,7 +235,6 @@ impl References {
         secrets.map(|(_, name)| name.as_str())
     }
 
-    /// A reference to an object, or `None` if the chart doesn't contain it.
     fn reference(&self, kind: &str, name: &str) -> Option<Node> {
         if kind == "ServiceAccount" && self.is_account(name) && self.has(kind, name) {
             return Some(self.account());
@@ -400,7 +393,6 @@ impl References {
         Node::Map(fields.collect())
     }
 
-    /// Whether a text contains the project's namespace or one of its names.
     pub(super) fn names_project(&self, text: &str) -> bool {
         self.follow_in_text(text, None).is_some()
     }
@@ -451,7 +443,6 @@ impl References {
         is_own.then(|| Node::Text(format!("{{{{ {} | quote }}}}", self.include("name"))))
     }
 
-    /// Rewrites `<namespace>/<name>` in a cert-manager annotation.
     fn injection(&self, text: &str) -> Option<Node> {
         let (_, name) = text.split_once('/')?;
         let is_known = self.has("Secret", name) || self.has("Certificate", name);

@@ -12,7 +12,6 @@ const REPLICAS: &str = "sharding.replicas";
 const STRATEGY: &str = "sharding.strategy";
 pub(super) const SPREAD: &str = "topologySpreadConstraints";
 
-/// Accepted forms of the leader election argument.
 const LEADER_ELECT: [&str; 3] = ["--leader-elect", "--leader-elect=true", "--leader-elect=false"];
 /// What the component replaces the argument with.
 const NO_LEADER: &str = "--leader-elect=false";
@@ -37,7 +36,6 @@ pub(crate) fn turn_off_leader(container: &mut Value) {
     }
 }
 
-/// The Deployment fields set by the component.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharding {
     /// Null if left to an autoscaler.
@@ -152,7 +150,6 @@ impl Sharding {
     }
 }
 
-/// Drops fields that a strategic merge patch would remove.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -9,7 +9,6 @@ use serde_json::json;
 
 /// The API server's limit for the data of a Secret or ConfigMap, in bytes.
 const LIMIT: usize = 1024 * 1024;
-/// Number of files listed in a warning.
 const NAMED: usize = 3;
 
 /// Warns if a release of the chart would be too large for Helm, as message and help.
@@ -52,7 +51,6 @@ pub(crate) fn check_bundle(files: &BTreeMap<String, String>) -> Option<(String, 
     })
 }
 
-/// Help on how to make CRDs smaller.
 const SHORTEN: &str = "shorten the descriptions in CRDs with `#[crd(max_description_length = …)]` or `rbuilder manifests --max-description-length`";
 
 fn stored_size(text: &str) -> usize {
@@ -77,7 +75,6 @@ fn name_largest(files: &BTreeMap<String, String>) -> String {
 mod tests {
     use super::*;
 
-    /// A text that compresses to no less than half its size.
     fn random_text(length: usize) -> String {
         let mut state = 1_u64;
         let mut next = || {

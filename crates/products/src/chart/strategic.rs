@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// Lists that are merged by key, as field name and merge key.
 const KEYS: &[(&str, &str)] = &[
     ("containers", "name"),
     ("initContainers", "name"),

@@ -29,7 +29,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// A field with the value at `path`. Not rendered if the value is empty.
     pub(crate) fn of_values(key: &str, path: &str) -> Part {
         let lines = Node::Map(vec![Part::Lines("toYaml .".into())]);
         Part::Block(format!("with {path}"), vec![Part::Field(key.into(), lines)])

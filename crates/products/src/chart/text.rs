@@ -5,7 +5,6 @@ use super::template::{Node, escape, quote};
 /// Precedes the project name in alert queries, to match any release name.
 const ANY_RELEASE: &str = "(.+-)?";
 
-/// A string that depends on the release.
 #[derive(Clone, Debug)]
 pub(super) struct Literal {
     text: String,
@@ -25,7 +24,6 @@ impl Literal {
         }
     }
 
-    /// A literal that may be an ordinary word.
     pub(super) fn word(text: String, action: String) -> Literal {
         Literal {
             is_word: true,

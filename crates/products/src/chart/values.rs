@@ -3,13 +3,10 @@
 use rbuilder_generator::yaml;
 use serde_json::{Map, Value, json};
 
-/// A value that users of the chart may set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setting {
-    /// Path in values.yaml, e.g. `image.tag`.
     pub(super) path: &'static str,
     pub(super) default: Value,
-    /// Its JSON schema.
     pub(super) schema: Value,
     /// Description: a noun phrase or a verb, with the unit and the meaning of an empty value.
     pub(super) about: &'static str,
@@ -34,7 +31,6 @@ pub(super) fn string() -> Value {
     json!({ "type": "string" })
 }
 
-/// Schema for a map of strings, e.g. labels or annotations.
 pub(super) fn strings_by_name() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
@@ -97,7 +93,6 @@ fn push_line(out: &mut String, depth: usize, line: &str) {
     out.push('\n');
 }
 
-/// Maximum width of comments.
 const WIDTH: usize = 100;
 
 fn push_comment(out: &mut String, depth: usize, text: &str) {
@@ -169,7 +164,6 @@ fn find_value<'a>(values: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(values, |value, key| value.get(key))
 }
 
-/// Inline code in Markdown.
 fn code(text: &str) -> String {
     match text.contains('`') {
         true => format!("`` {text} ``"),

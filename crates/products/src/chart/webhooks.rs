@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use super::references::References;
 use super::template::{Node, Part, quote};
 
-/// Default failure policy in Kubernetes.
 const FAIL: &str = "Fail";
 
 /// `is_ours`: whether the manager supports `watchNamespaces`.

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 /// Version of the JSON model. Grafana migrates older dashboards on load, so this needn't be the
 /// latest.
 const SCHEMA_VERSION: u32 = 39;
-/// Columns in Grafana's grid.
 const COLUMNS: u32 = 24;
 const PANEL_HEIGHT: u32 = 8;
 
@@ -13,7 +12,6 @@ pub(super) struct Dashboard<'a> {
     /// Unique within a Grafana instance.
     pub(super) uid: String,
     pub(super) title: String,
-    /// Tag for finding the dashboards.
     pub(super) tag: String,
     /// Initial value of the variable `job`.
     pub(super) job: String,
@@ -43,7 +41,6 @@ pub(super) struct Panel<'a> {
 pub(super) struct Query<'a>(pub(super) &'a str, pub(super) &'a str);
 
 impl Dashboard<'_> {
-    /// Prints the dashboard with keys in alphabetical order.
     pub(super) fn print(&self) -> String {
         let value = json!({
             "annotations": { "list": [] },

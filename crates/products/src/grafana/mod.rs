@@ -22,7 +22,6 @@ use rbuilder_project::hash::fnv1a_32;
 /// File with the rules, deployed by the `prometheus` component.
 pub const RULES: &str = "config/prometheus/rules.yaml";
 
-/// Initial list of custom metrics.
 const EMPTY_CUSTOM_METRICS: &str = include_str!("custom-metrics.yaml");
 
 /// Renders all files by path in the project: the dashboards, the rules, and an initial list of

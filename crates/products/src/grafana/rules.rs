@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::job_name;
 
-/// Recording rules, as name and expression.
 const RECORDS: &[(&str, &str)] = &[
     (
         "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m",

@@ -37,7 +37,6 @@ fn listed_metrics() -> BTreeMap<String, Metric> {
     .collect()
 }
 
-/// Names of series and labels in an expression, without quoted text and functions.
 fn names(expr: &str) -> Vec<String> {
     let mut unquoted = String::new();
     for (number, part) in expr.split('"').enumerate() {

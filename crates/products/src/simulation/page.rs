@@ -346,7 +346,6 @@ mod tests {
         }
     }
 
-    /// Replaces every string in a report.
     fn fill(value: &mut serde_json::Value, text: &str) {
         match value {
             serde_json::Value::String(value) => value.push_str(text),

@@ -77,7 +77,6 @@ fn push_legend(page: &mut String) {
     page.push_str("</ul>\n");
 }
 
-/// The lanes to draw. Apart from the fixed ones, an actor gets a lane if it acts.
 fn lanes(events: &[Event]) -> Vec<&str> {
     let mut lanes = LANES.to_vec();
     for event in events {

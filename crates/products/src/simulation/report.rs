@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Supported version of the format.
 const VERSION: u64 = 1;
 
 /// Results of a simulation.

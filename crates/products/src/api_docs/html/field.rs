@@ -88,7 +88,6 @@ fn push_one(page: &mut String, anchor: &str, above: &str, field: &Field<'_>, dep
     page.push_str("</li>\n");
 }
 
-/// Parent of a deep field, shown because narrow screens don't indent it.
 fn parent(path: &str) -> String {
     let name = path.rsplit('.').next().unwrap_or_default();
     format!("<span class=\"of\">{}.</span>", breakable(name))

@@ -204,7 +204,6 @@ fn spans(line: &str) -> String {
     parts.collect()
 }
 
-/// Allows line breaks after each `/` of a long URL.
 fn breakable_address(text: &str) -> String {
     escape(text).replace('/', "/<wbr>")
 }

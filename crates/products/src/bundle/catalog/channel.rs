@@ -79,7 +79,6 @@ impl<'a> Channel<'a> {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    /// Adds a release, or replaces the entry of the same name.
     pub(super) fn with_release(
         mut self,
         release: &'a str,

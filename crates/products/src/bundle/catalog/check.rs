@@ -230,7 +230,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Checks that names are unique among documents of the same schema and package.
     pub(super) fn check_names(&self, path: &str) -> Result<()> {
         let mut seen = BTreeMap::new();
         for (line, schema, package, name) in self.identities() {
@@ -257,7 +256,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// Line, schema, package and name of each document that belongs to a package.
     fn identities(&self) -> impl Iterator<Item = (usize, &str, &str, &str)> {
         self.documents.iter().filter_map(|document| {
             let value = &document.value;

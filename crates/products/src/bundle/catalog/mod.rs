@@ -29,7 +29,6 @@ pub struct Catalog {
     documents: Vec<Document>,
 }
 
-/// The version that a release replaces in a channel.
 struct Edge<'a> {
     channel: &'a str,
     replaced: Option<String>,

@@ -197,7 +197,6 @@ impl<'a> Release<'a> {
     }
 }
 
-/// Prepends the new entry, or replaces the entry of the same name.
 fn with_entry(channel: &Value, new: &Value) -> Value {
     let mut entries = channel["entries"].as_array().cloned().unwrap_or_default();
     match entries.iter_mut().find(|entry| entry["name"] == new["name"]) {

@@ -86,7 +86,6 @@ const REFERENCE: Shape = Shape::Fields(&[("schema", Text), ("name", Text)]);
 const DEPRECATION: Shape = Shape::Fields(&[("reference", REFERENCE), ("message", Text)]);
 pub(super) const DEPRECATIONS: Fields = &[("package", Text), ("entries", List(&DEPRECATION))];
 
-/// Types of property values, by property type.
 pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ("olm.package", &[("packageName", Text), ("version", Text)]),
     (
@@ -116,7 +115,6 @@ pub(super) const PROPERTY_VALUES: &[(&str, Fields)] = &[
     ),
 ];
 
-/// Fields of a ClusterServiceVersion that end up in a catalog.
 pub(super) const CSV: Fields = &[
     (
         "metadata",
@@ -144,10 +142,8 @@ pub(super) const CSV: Fields = &[
     ),
 ];
 
-/// A value of the wrong type, or a field name in the wrong case.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShapeFault {
-    /// E.g. `entries[1].replaces`. Empty for the document itself.
     pub(super) path: String,
     expected: String,
     found: String,
@@ -168,7 +164,6 @@ impl ShapeFault {
     }
 }
 
-/// Checks the types of fields, and returns the first fault.
 pub(super) fn check_fields(value: &Value, fields: Fields) -> Result<(), ShapeFault> {
     check_map(value, fields, "")
 }
