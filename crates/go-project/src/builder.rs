@@ -219,7 +219,6 @@ fn skip_arguments(tokens: &[&Token], start: usize) -> usize {
     tokens.len()
 }
 
-/// Finds the watched type. Not every source has one.
 fn find_watched_type(tokens: &[&Token]) -> Option<TypeRef> {
     let found = find_type(tokens)?;
     match (found.package.as_str(), found.name.as_str()) {

@@ -59,7 +59,6 @@ pub(crate) fn print_tokens<'t>(tokens: impl Iterator<Item = &'t Token>) -> Strin
     text
 }
 
-/// Finds `&package.Type{`, `&Type{` or `new(package.Type)`.
 pub(crate) fn find_type(tokens: &[&Token]) -> Option<TypeRef> {
     let at = tokens.iter().enumerate().position(|(at, token)| {
         token.is_sign('&')

@@ -258,7 +258,6 @@ impl GoProject {
         self.project.known.resources.extend(more);
     }
 
-    /// Domain and name of each kind in PROJECT without a CRD.
     fn kinds_without_definition(&self) -> Vec<(String, String)> {
         let found = self.definitions();
         let resources = self.project.known.resources.iter();

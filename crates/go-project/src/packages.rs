@@ -31,7 +31,6 @@ impl GoProject {
         (!linked.is_empty()).then_some(linked)
     }
 
-    /// Directory of a package, if it is in the project.
     fn folder_of_package<'a>(&self, path: &'a str) -> Option<&'a str> {
         match path.strip_prefix(self.repo.as_str())? {
             "" => Some(""),

@@ -168,7 +168,6 @@ impl GoProject {
     }
 }
 
-/// A CRD or Deployment, and its state before the first patch.
 struct Object<'a> {
     path: &'a str,
     value: &'a mut Value,
@@ -268,7 +267,6 @@ impl Patch {
     }
 }
 
-/// Whether a patch only sets cert-manager annotations.
 fn is_of_certificates(patch: &Value) -> bool {
     if let Some(operations) = patch.as_array() {
         let is_annotation = |operation: &Value| {
@@ -340,7 +338,6 @@ const CERTIFICATE_PATHS: &str = "/tmp/k8s-";
 /// Component config of kubebuilder 3. Its ConfigMap is reported separately.
 const COMPONENT_CONFIG: &str = "controller_manager_config.yaml";
 
-/// Reverts changes that components of our scaffold make as well.
 fn remove_scaffolded_of_deployment(patched: &mut Value, before: &Value) {
     let before = &before["spec"]["template"]["spec"];
     let Some(pod) = patched.pointer_mut("/spec/template/spec") else {

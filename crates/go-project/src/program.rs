@@ -24,7 +24,6 @@ pub struct Program {
 
 /// Packages with functions that declare flags.
 const PACKAGES: [&str; 3] = ["flag", "pflag", "goflag"];
-/// Methods of a command that return a flag set.
 const SETS: [&str; 4] = [
     "Flags",
     "PersistentFlags",
