@@ -28,7 +28,6 @@ pub(crate) enum Ty {
 
 #[derive(Debug)]
 pub(crate) struct Class {
-    /// Required schema of the type, without the keys that its fields set.
     pub(crate) schema: Arc<Schema>,
     pub(crate) body: Body,
     /// Places that use the type, in schema order.
@@ -247,7 +246,6 @@ fn is_open(schema: &Schema) -> bool {
     schema.preserve_unknown_fields || schema.embedded_resource
 }
 
-/// Removes the keys that a field sets for its value.
 fn shape(schema: &Schema) -> Schema {
     let is_constraint = |key: &Key| key.subject == Subject::Object && !key.argument.is_empty();
     Schema {
@@ -299,7 +297,6 @@ impl Ty {
         found
     }
 
-    /// The k8s-openapi type within this type, if any.
     pub(crate) fn foreign_path(&self) -> Option<&str> {
         match self {
             Ty::Leaf(path) if path.starts_with("k8s_openapi::") => Some(path),
@@ -318,7 +315,6 @@ impl Ty {
         }
     }
 
-    /// Type of the items of a list or the values of a map.
     pub(crate) fn part(&self) -> Option<&Ty> {
         match self {
             Ty::List(part) | Ty::Map(part) => Some(part),

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 /// is 64.
 const MAX_DEPTH: usize = 60;
 
-/// Changes to schemas, as pairs of path and message.
 pub(crate) type Lost = Vec<(String, String)>;
 
 /// Removes keys without effect, so that equivalent schemas become equal, and keys that the API

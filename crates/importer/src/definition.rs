@@ -68,7 +68,6 @@ pub(crate) struct Scale {
     pub(crate) label_selector_path: Option<String>,
 }
 
-/// `spec.conversion` with the strategy `Webhook`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     pub(crate) service: Option<Service>,
@@ -265,7 +264,6 @@ fn conversion(value: &Value) -> Option<Conversion> {
     })
 }
 
-/// Drops annotations about the tool or command that created the definition.
 fn own_annotations(annotations: BTreeMap<String, String>) -> BTreeMap<String, String> {
     const OF_TOOLS: &[&str] = &[
         "controller-gen.kubebuilder.io/version",

@@ -69,7 +69,6 @@ impl<'a> Module<'a> {
         module
     }
 
-    /// Names that no other type in this file may have.
     fn own_names(&self) -> Vec<String> {
         let kind = &type_stem(&self.definition.names.kind);
         let roots = self.classes.list.iter().filter(|class| class.is_root);

@@ -19,7 +19,6 @@ pub(crate) struct Misfit {
     pub(crate) reason: String,
 }
 
-/// Finds markers that turn `own`, the schema of a Rust type, into `wanted`.
 pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Misfit>> {
     if *wanted == **own {
         return Ok(Markers::default());
@@ -41,7 +40,6 @@ pub(crate) fn fit(wanted: &Schema, own: &Arc<Schema>) -> Result<Markers, Box<Mis
     }
 }
 
-/// Why a schema can't be written out in source, if it can't.
 fn problem(schema: &Schema) -> Option<String> {
     let diagnostics = check_structural(schema).into_iter().chain(check_literal(schema));
     let error = diagnostics.into_iter().find(Diagnostic::is_error)?;
@@ -63,7 +61,6 @@ fn first_difference(wanted: &Schema, made: &Schema) -> String {
     format!("`{}` cannot be written", differ.next().map_or("", String::as_str))
 }
 
-/// Runs the schema builder on a value with these markers.
 pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     let container = Container {
         shape: Shape::Transparent(0),
@@ -77,7 +74,6 @@ pub(crate) fn apply(markers: &Markers, own: &Arc<Schema>) -> Option<Schema> {
     assemble(&container, &[slot]).ok()
 }
 
-/// The marker that writes out the schema.
 pub(crate) fn literal(wanted: &Schema, own: &Schema) -> Markers {
     let schema = Schema {
         description: None,

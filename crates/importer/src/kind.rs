@@ -81,7 +81,6 @@ fn take_struct(name: &str, properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> 
     properties.remove(name).map(|schema| Schema::clone(&schema))
 }
 
-/// Removes the fields common to all objects, and returns those with constraints.
 fn take_type_meta(properties: &mut BTreeMap<Arc<str>, Arc<Schema>>) -> Vec<(Arc<str>, Arc<Schema>)> {
     let types = [
         ("apiVersion", SchemaType::String),

@@ -185,7 +185,6 @@ struct Folder {
     modules: BTreeSet<String>,
 }
 
-/// Adds the folders on the path to a version.
 fn register(
     steps: &[String],
     definition: &Definition,

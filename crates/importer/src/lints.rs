@@ -1,7 +1,6 @@
 //! Lints that a description may violate. Descriptions are written for `kubectl explain`, but
 //! rustdoc parses them as Markdown.
 
-/// A lint, and whether a line could violate it.
 type Lint = (&'static str, fn(&str) -> bool);
 
 const LINTS: &[Lint] = &[

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use rbuilder_catalogue::{Catalogue, Minor};
 use rbuilder_schema::{Role, Schema, SchemaType, known};
 
-/// The types in a minor version of Kubernetes, by field names.
 pub(crate) struct KubernetesTypes {
     by_fields: BTreeMap<Vec<Arc<str>>, Vec<KubernetesType>>,
 }
@@ -75,7 +74,6 @@ pub(crate) fn without_field_keys(schema: &Schema) -> Schema {
     schema.without(|key| key.role == Role::Words || matches!(key.name, "default" | "nullable"))
 }
 
-/// The type of a value without fields.
 pub(crate) fn leaf(schema: &Schema) -> &'static str {
     const QUANTITY: &str = "k8s_openapi::apimachinery::pkg::api::resource::Quantity";
     const INT_OR_STRING: &str = "k8s_openapi::apimachinery::pkg::util::intstr::IntOrString";

@@ -25,7 +25,6 @@ const MOST_TRIES: usize = 64;
 /// Maximum number of items, entries or characters to add. Larger samples are unreadable.
 const MOST: u64 = 64;
 
-/// A value that the schema accepts. `key` is the field's name.
 pub(crate) fn sample_value(schema: &Schema, key: &str) -> Value {
     if !schema.all_of.is_empty() {
         return sample_within(&with_bounds_of_parts(schema), key);

@@ -14,10 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::classes::{Body, Class, Classes};
 use crate::interner::Interner;
 
-/// A type in the module `shared` of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedType {
-    /// Path relative to the folder of the types.
     pub(crate) folder: String,
     pub(crate) first: (usize, usize),
     uses: Vec<(usize, usize)>,
@@ -129,7 +127,6 @@ impl Identities {
     }
 }
 
-/// Types that a type's fields refer to, in order.
 pub(crate) fn mentioned(class: &Class) -> Vec<usize> {
     let mut parts = Vec::new();
     if let Body::Struct(members) = &class.body {

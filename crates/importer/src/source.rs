@@ -14,7 +14,6 @@ use crate::words::{VARIANT_RULES, identifier};
 pub(crate) struct Printer<'a> {
     pub(crate) classes: &'a Classes<'a>,
     pub(crate) finished: &'a BTreeMap<usize, Finished>,
-    /// Imported k8s-openapi types. All others are referred to by path.
     pub(crate) imported: &'a BTreeSet<String>,
     pub(crate) name_of: &'a dyn Fn(usize) -> String,
 }

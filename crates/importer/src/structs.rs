@@ -17,7 +17,6 @@ use crate::words::{camel_case, field_name};
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) fields: Vec<FieldText>,
-    /// Whether a struct keeps unknown fields.
     pub(crate) keeps_unknown: bool,
     pub(crate) markers: Markers,
     pub(crate) own: Arc<Schema>,
@@ -244,7 +243,6 @@ fn flattened(slot: usize) -> Field {
     }
 }
 
-/// Schema of a type without any markers on the field.
 fn own_schema(ty: &Ty, finished: &BTreeMap<usize, Finished>) -> Arc<Schema> {
     match ty {
         Ty::Leaf("String") => of_type(SchemaType::String).into(),

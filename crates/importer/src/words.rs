@@ -81,7 +81,6 @@ pub(crate) fn type_name(wire: &str) -> String {
     split_words(wire).iter().map(|word| capitalized(word)).collect()
 }
 
-/// Name of a file and its module.
 pub(crate) fn module_name(kind: &str) -> String {
     let name = kind.to_ascii_lowercase();
     match name.as_str() {
@@ -190,7 +189,6 @@ pub(crate) fn camel_case(field: &str) -> String {
 /// Name of a serde `rename_all` rule, and its implementation.
 pub(crate) type VariantRule = (&'static str, fn(&str) -> String);
 
-/// serde's `rename_all` rules for variants.
 pub(crate) const VARIANT_RULES: &[VariantRule] = &[
     ("camelCase", |name| {
         let mut letters = name.chars();

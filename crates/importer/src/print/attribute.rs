@@ -89,7 +89,6 @@ fn nesting(items: &[Meta]) -> usize {
     depths.max().unwrap_or(0)
 }
 
-/// Whether all nested lists are short enough for a line.
 fn all_fit(items: &[Meta]) -> bool {
     items.iter().all(|item| match item {
         Meta::Text(_) => true,

@@ -105,7 +105,6 @@ pub(crate) fn rule_arg(cel: &Cel) -> Meta {
     Meta::list("cel", args)
 }
 
-/// A schema as in a manifest.
 fn schema_literal(schema: &Schema) -> String {
     literal(&serde_json::to_value(schema).unwrap_or_default())
 }
@@ -125,7 +124,6 @@ fn validation_args(constraints: &Schema) -> Vec<Meta> {
     stated.filter_map(arg).collect()
 }
 
-/// The value of a key as in a manifest.
 fn value_of(key: &Key, schema: &Schema) -> Value {
     let alone = schema.only(|other| other.name == key.name);
     let mut value = serde_json::to_value(alone).unwrap_or_default();
