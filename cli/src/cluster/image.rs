@@ -6,8 +6,8 @@ use serde_json::Value;
 pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-manager");
 
 /// Sets the image of the first container of each Deployment labeled
-/// `control-plane=controller-manager`, like `make deploy`, whatever the current image. Returns the
-/// number of Deployments.
+/// `control-plane=controller-manager`, like `make deploy`, regardless of the current image. Returns
+/// the number of Deployments.
 pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
     let managers = objects.iter_mut().filter(|object| is_manager(object));
     let images = managers.filter_map(|manager| manager.pointer_mut("/spec/template/spec/containers/0/image"));

@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &LibraryFlags, shell: &mut Shell) -> Result
     })
 }
 
-/// Plans the changes of `library --set`.
+/// Plans the changes made by `library --set`.
 ///
 /// # Errors
 /// Fails if the directory contains no project, if the source is invalid, or if Cargo.toml has no

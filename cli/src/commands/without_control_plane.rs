@@ -1,4 +1,4 @@
-//! Stubs for the commands missing in a build without the feature `control-plane`.
+//! Stubs for the commands missing from a build without the feature `control-plane`.
 
 use anyhow::{Error, anyhow};
 

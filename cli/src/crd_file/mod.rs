@@ -20,7 +20,7 @@ use template::{escape, find_spec, has_expressions, is_template, strip_template};
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
-/// Annotation with the version of rbuilder. May be missing in files maintained by users.
+/// Annotation with the version of rbuilder. May be missing from files maintained by users.
 const VERSION: &str = "rbuilder.dev/version";
 
 #[derive(Debug)]

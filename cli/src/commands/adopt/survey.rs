@@ -84,8 +84,8 @@ impl SurveyedKind {
                 file.path
             ));
         }
-        // A project deployed from `config/` always has its CRDs there, whatever other files contain
-        // them.
+        // A project deployed from `config/` always has its CRDs there, even if other files contain
+        // them too.
         if let Some(file) = file.filter(|_| !is_deployed)
             && let Some(obstacle) = file.obstacle()
         {

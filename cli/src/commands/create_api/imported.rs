@@ -54,8 +54,8 @@ pub(super) fn read_definition(dir: &Path, requested: &ApiRequest) -> Result<Valu
     }
 }
 
-/// Plans the changes of `create api --from-crd`. For each version, these are the changes of `create
-/// api`, with types from the CRD and a sample that matches its schema.
+/// Plans the changes made by `create api --from-crd`. For each version, these are the changes made
+/// by `create api`, with types from the CRD and a sample that matches its schema.
 ///
 /// # Errors
 /// Fails if a flag contradicts the CRD, and for the same reasons as

@@ -143,7 +143,7 @@ fn ask(requested: &mut ApiRequest, shell: &mut Shell) {
     }
 }
 
-/// Plans the changes of `create api`.
+/// Plans the changes made by `create api`.
 ///
 /// # Errors
 /// Fails if a name is invalid or taken, if files conflict, or if a file cannot be edited.

@@ -28,7 +28,7 @@ pub(super) fn run(dir: &Path, mode: Mode, requested: &WebhookRequest, shell: &mu
     })
 }
 
-/// Plans the changes of `create webhook`.
+/// Plans the changes made by `create webhook`.
 ///
 /// # Errors
 /// Fails if the kind or a version does not exist, if files conflict, or if a file cannot be edited.

@@ -58,7 +58,7 @@ pub(super) fn run_webhook(
     })
 }
 
-/// Plans the changes of `delete api`.
+/// Plans the changes made by `delete api`.
 ///
 /// # Errors
 /// Fails if PROJECT does not list the API, if it is still needed, or if files were edited.
@@ -80,7 +80,7 @@ pub fn plan_delete_api(tree: &Tree, requested: &DeleteRequest) -> Result<Outcome
     removal.finish()
 }
 
-/// Plans the changes of `delete controller`.
+/// Plans the changes made by `delete controller`.
 ///
 /// # Errors
 /// Fails if PROJECT does not list the controller, or if files were edited.
@@ -409,7 +409,7 @@ impl<'a> Removal<'a> {
         is_untouched
     }
 
-    /// Whether a file matches the templates, whatever the record says.
+    /// Whether a file matches the templates, regardless of the record.
     fn is_as_rendered(&self, path: &str, text: &str) -> bool {
         let scaffold = self
             .scaffold

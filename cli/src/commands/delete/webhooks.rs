@@ -14,7 +14,7 @@ use crate::render::{ApiPlaces, Parts, webhook_context};
 use crate::request::DeleteWebhookRequest;
 use crate::tree::Tree;
 
-/// Plans the changes of `delete webhook`.
+/// Plans the changes made by `delete webhook`.
 ///
 /// # Errors
 /// Fails if PROJECT does not list such a webhook or spoke, if files were edited, or if the spoke to

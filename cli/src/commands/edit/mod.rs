@@ -29,7 +29,7 @@ pub(super) fn run(dir: &Path, flags: &EditFlags, shell: &mut Shell) -> Result<u8
     })
 }
 
-/// Plans the changes of `edit`. The exit code is 1 on conflicts.
+/// Plans the changes made by `edit`. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Fails if a setting is invalid or not applicable to the project, if a file cannot be edited, or

@@ -114,8 +114,8 @@ pub(super) fn relocate(
     })
 }
 
-/// Derives the project's record after the moves. Unchanged files must stay unchanged, and whatever
-/// matched the old scaffold's record must match the new one's.
+/// Derives the project's record after the moves. Unchanged files must stay unchanged, and anything
+/// that matched the old scaffold's record must match the new one's.
 fn move_record(
     project: &Project,
     (files, moved): (&Files, &MovedFiles),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
-/// Maximum length in characters of a value in a row. Longer values are truncated.
+/// Maximum length of a cell's value, in characters. Longer values are truncated.
 const LONGEST_VALUE: usize = 120;
 
 /// Number of details in a row of text. MIGRATION.md and JSON list all of them.

@@ -84,7 +84,7 @@ pub(super) fn run(dir: &Path, flags: &ImportFlags, shell: &mut Shell) -> Result<
     Ok(0)
 }
 
-/// Plans the changes of `import`, and compares the result with the original.
+/// Plans the changes made by `import`, and compares the result with the original.
 fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outcome, Report)> {
     let mut original = GoProject::read(source)?;
     // PROJECT only records this if a command added the second group.

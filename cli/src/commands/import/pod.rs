@@ -44,7 +44,7 @@ pub(super) fn port_pod(template: &Value, manifest: &mut String) {
     add_annotations(manifest, &template["metadata"]["annotations"]);
 }
 
-/// Adds fields missing in the manifest above the line `before`, with the same indentation.
+/// Adds fields missing from the manifest above the line `before`, with the same indentation.
 fn add_fields(manifest: &mut String, from: &Value, fields: &[&str], before: &str) {
     let indent = before.len() - before.trim_start().len();
     let is_new = |key: &str| !manifest.contains(&format!("\n{}{key}:", " ".repeat(indent)));

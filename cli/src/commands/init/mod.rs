@@ -41,7 +41,7 @@ fn enter(flags: &InitFlags) -> String {
         .unwrap_or_default()
 }
 
-/// Plans the changes of `init`.
+/// Plans the changes made by `init`.
 ///
 /// # Errors
 /// Fails if a name is invalid, or if the directory contains another project or conflicting files.

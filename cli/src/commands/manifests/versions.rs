@@ -60,7 +60,7 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
     found
 }
 
-/// Warns about each version in PROJECT that is missing in the source. `text` is the content of
+/// Warns about each version in PROJECT that is missing from the source. `text` is the content of
 /// PROJECT.
 pub(super) fn find_unlisted(text: &str, known: &Known, kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let own = known.resources.iter().filter(|resource| resource.api.is_some());

@@ -63,7 +63,7 @@ fn create(kubectl: &Kubectl, namespace: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Prints labels and annotations of the manifest that are missing in a namespace owned by others.
+/// Prints labels and annotations of the manifest that are missing from a namespace owned by others.
 fn note_missing(found: &Value, namespace: &Value, shell: &mut Shell) {
     let missing = ["labels", "annotations"].into_iter().flat_map(|list| {
         let wanted = namespace["metadata"][list].as_object().into_iter().flatten();

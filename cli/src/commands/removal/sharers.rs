@@ -72,8 +72,8 @@ impl Sharers {
         };
         let (namespaced, elsewhere): (Vec<_>, Vec<_>) = objects.into_iter().partition(is_in_ours);
         let present = kubectl.read_objects(&to_list(&elsewhere))?;
-        // Shared objects stay, unless the one in the cluster refers to our namespace. E.g. a
-        // webhook configuration without its Service would reject every request.
+        // Shared objects stay, unless the one in the cluster refers to our namespace. For example,
+        // a webhook configuration without its Service would reject every request.
         let is_ours = |object: &Value| {
             let is_it = |found: &&Value| {
                 found["kind"] == object["kind"] && qualified_name(found) == qualified_name(object)

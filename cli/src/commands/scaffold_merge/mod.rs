@@ -330,8 +330,8 @@ impl<'a> ScaffoldMerge<'a> {
         self.base.foreign.contains(path)
     }
 
-    /// Whether a file equals a release's scaffold for this project, apart from line endings. E.g. a
-    /// kind may have been created after a newer command was installed.
+    /// Whether a file equals a release's scaffold for this project, apart from line endings. For
+    /// example, a kind may have been created after a newer command was installed.
     fn is_pristine(&self, path: &str, text: &str) -> Result<bool> {
         // Rendering is fallible, and `OnceCell::get_or_try_init` isn't stable yet.
         let older = match self.older.get() {

@@ -37,7 +37,7 @@ pub fn run_update(
     })
 }
 
-/// Plans the changes of `update`. The exit code is 1 on conflicts.
+/// Plans the changes made by `update`. The exit code is 1 on conflicts.
 ///
 /// # Errors
 /// Fails if the project is newer than this command or has an unknown version, if conflicts of an

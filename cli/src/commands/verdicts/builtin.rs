@@ -2,8 +2,8 @@
 //!
 //! The API server checks these kinds in code, of which the catalogue only covers a part: fields,
 //! types, required fields and a few enumerations. Its other keywords are ignored, because the API
-//! server doesn't apply them as in CRDs. E.g. it accepts the same port twice in a list of type
-//! `map`, and `null` and empty strings in place of absent values.
+//! server doesn't apply them as in CRDs. For example, it accepts the same port twice in a list of
+//! type `map`, and `null` and empty strings in place of absent values.
 
 use std::sync::Arc;
 

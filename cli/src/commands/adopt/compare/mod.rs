@@ -100,7 +100,7 @@ impl Comparison {
     }
 
     /// Like [`words`](Self::words), but with identical differences of several fields on one line.
-    /// E.g. an outdated schema of a Kubernetes type differs wherever it is used.
+    /// For example, an outdated schema of a Kubernetes type differs wherever it is used.
     pub(in crate::commands) fn grouped_words(&self) -> Vec<String> {
         let mut groups: Vec<(String, Vec<String>)> = Vec::new();
         for words in self.words() {
