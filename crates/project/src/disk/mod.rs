@@ -1,6 +1,6 @@
 //! Directories that stay open, so that a name in them refers to the same file throughout a command.
 //!
-//! The system resolves a path anew on each call, and between two calls a directory can be replaced
+//! The OS resolves a path again on each call, and between two calls a directory can be replaced
 //! with a symlink. Instead, this module walks a path one component at a time, starting at an open
 //! directory, and rejects symlinks. Files are read, created, renamed and removed by name in the
 //! last directory of the walk. [`crate::tree`] reads through this module and [`crate::plan::apply`]

@@ -105,7 +105,7 @@ pub fn has_crate(text: &str, crate_name: &str) -> bool {
 }
 
 /// Adds a dependency in sorted order. An existing dependency of the same name is left alone,
-/// whatever its version.
+/// regardless of its version.
 ///
 /// # Errors
 /// Fails if `text` is not valid TOML, or if `dependencies` is not a table.

@@ -19,8 +19,8 @@
 //! This doesn't protect against an attacker who can write to the directory while commands run, or
 //! who can guess inodes, e.g. in an immutable machine image. Such an attacker can make rbuilder
 //! replace files *within* the project directory, or a Cargo.toml above it, with neighboring files.
-//! Apart from that Cargo.toml, write access alone would suffice for that. Systems without inodes
-//! (Windows) cannot distinguish a copied journal from the original.
+//! Except for that Cargo.toml, write access is enough to replace files even without rbuilder.
+//! Systems without inodes (Windows) cannot distinguish a copied journal from the original.
 
 #![allow(clippy::disallowed_methods)] // the clock limits waiting, and does not affect output
 

@@ -182,8 +182,8 @@ impl Plan {
     /// Sets the new text of a file owned by the user.
     ///
     /// # Errors
-    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if an item of the
-    /// file is missing in it.
+    /// Same as [`Tree::read`]. Also fails if the new text cannot be parsed, or if it drops an
+    /// item of the file.
     pub fn edit(&mut self, tree: &Tree, path: &str, text: &str) -> Result<()> {
         let before = self.read(tree, path)?.unwrap_or_default();
         if before != text {

@@ -401,7 +401,7 @@ impl Project {
         self.scaffolded.record(path, text);
     }
 
-    /// Whether a file was scaffolded, whatever its current text.
+    /// Whether a file was scaffolded, regardless of its current text.
     pub fn has_scaffolded(&self, path: &str) -> bool {
         self.scaffolded.has(path)
     }

@@ -97,7 +97,7 @@ impl ScaffoldedFiles {
         self.0.remove(path);
     }
 
-    /// Whether a file is recorded, whatever its text.
+    /// Whether a file is recorded, regardless of its text.
     pub fn has(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }

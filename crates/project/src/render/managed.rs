@@ -18,8 +18,8 @@ const PODS: ManagedKind = ManagedKind {
     plural: "pods",
 };
 
-/// The kind of the objects that Kubernetes creates on behalf of a kind. E.g. a controller for
-/// ReplicaSets mostly deals with Pods.
+/// The kind of the objects that Kubernetes creates on behalf of a kind. For example, a controller
+/// for ReplicaSets mostly deals with Pods.
 pub(crate) fn managed_kind(resource: &Resource) -> Option<ManagedKind> {
     match (resource.core, resource.path.as_str()) {
         (true, "k8s_openapi::api::apps::v1::Deployment") => Some(ManagedKind {

@@ -154,7 +154,7 @@ impl<'p> Drawing<'p> {
             drawing.write(file);
         }
         let texts = stand_ins.into_iter().map(|file| (file.path, file.text));
-        // Lines are added to these files as well; `finish` drops them in the end.
+        // Lines are added to these files as well; `finish` drops them again.
         drawing.scaffold.files.extend(texts);
         Ok(drawing)
     }

@@ -1,8 +1,8 @@
 //! Paths from any platform, as they appear in files and messages.
 //!
-//! Project files use `/` in paths, whatever platform wrote them. Windows also accepts `\`, has
-//! drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to canonical paths, which
-//! neither Cargo nor make understands.
+//! Project files use `/` in paths, regardless of the platform that wrote them. Windows also accepts
+//! `\`, has drives (`C:`) and shares (`\\server\share`), and adds a `\\?\` prefix to canonical
+//! paths, which neither Cargo nor make understands.
 
 /// A path as written to files, with `/` and without the `\\?\` prefix.
 pub fn with_slashes(path: &str) -> String {

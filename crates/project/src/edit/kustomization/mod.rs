@@ -298,7 +298,7 @@ fn remove_from(text: &str, key: &str, entry: &str) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // Nothing to remove, whatever the notation.
+        // Nothing to remove, so the notation doesn't matter.
         Err(_) if read(body).is_ok() && !is_listed(body, key, entry) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
