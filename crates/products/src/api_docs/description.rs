@@ -108,7 +108,8 @@ fn add_item(blocks: &mut Vec<Block<'_>>, is_ordered: bool, indent: usize, text: 
             items,
             is_ordered: same,
         }) if *same == is_ordered || indent > 1 => {
-            // Go indents the items of every list by two spaces, so only more than that is nesting.
+            // Go indents the items of every list by two spaces, so only deeper indentation means
+            // nesting.
             let level = usize::from(indent > 3);
             items.push(Item { level, text });
         }

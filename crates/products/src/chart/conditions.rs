@@ -38,7 +38,7 @@ pub(super) fn condition(references: &References, conditions: &[Condition]) -> Op
     }
 }
 
-/// Whether at least one of the lists always holds, whatever the values are.
+/// Whether at least one of the lists always holds, regardless of the values.
 pub(super) fn is_certain(alternatives: &[&[Condition]]) -> bool {
     let values = alternatives
         .iter()

@@ -1,7 +1,7 @@
 //! Renders the page as a single HTML file without scripts or any other files (not even fonts).
 //!
-//! The content security policy only allows this style, by hash. So the page can't make requests,
-//! whatever the operator's names and messages contain.
+//! The content security policy only allows this style, by hash. So the operator's names and
+//! messages can't make the page send requests.
 
 use super::picture::{class, push_timeline, seconds};
 use super::report::{Budget, Event, Failure, Kept, Perturbation, Report, Request};

@@ -3,8 +3,8 @@
 //!
 //! Objects are `<details>` elements, which work without scripts, with the keyboard, with the
 //! browser's search and as link targets. The script only adds a search field. The content security
-//! policy allows just this style and script, by hash, so the page can't make requests whatever a
-//! description contains.
+//! policy allows just this style and script, by hash, so a description can't make the page send
+//! requests.
 
 mod field;
 mod kind;

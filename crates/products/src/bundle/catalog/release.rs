@@ -3,7 +3,7 @@
 //! Users edit this file too: they list older versions, describe channels, and remove retired
 //! releases. So a release only changes its package, its channels and its bundle. In a channel, the
 //! lines of the new entry are inserted above the existing ones. Other documents, e.g. the package,
-//! have to be printed anew and are merged. The merge base is the text we last wrote, reduced to
+//! have to be printed again, and are merged. The merge base is the text we last wrote, reduced to
 //! entries that are still in the file:
 //!
 //! ```text
@@ -68,7 +68,7 @@ fn print_document(value: Value) -> Document {
 
 /// A document as last written by us, but with the channel entries of the current file, because
 /// users add and remove some. A channel that we never wrote is its own base. If it has comments, it
-/// is printed anew, so that the merge notices that they would be lost.
+/// is printed again, so that the merge notices that they would be lost.
 fn align(document: &Document, written: &Catalog) -> Document {
     let present = &document.value;
     let is_same = |value: &&Value| {
