@@ -14,7 +14,7 @@ pub(crate) const APPLY: [&str; 4] = ["apply", "--server-side", "-f", "-"];
 const FORCE: &str = "--force-conflicts";
 
 /// Applies objects, and prints kubectl's output. Fields set to different values by other managers
-/// are printed with their managers and taken over. `options` are further arguments of `kubectl
+/// are printed with their managers and taken over. `options` are additional arguments of `kubectl
 /// apply`.
 pub(crate) fn apply(kubectl: &Kubectl, objects: &[Value], options: &[&str], shell: &mut Shell) -> Result<()> {
     let arguments = [&APPLY[..], options].concat();

@@ -119,7 +119,7 @@ pub(super) fn remove_field(found: &Found<'_>) -> Option<Replacement> {
     is_first.then(|| remove_lines(found, indentation, true))?
 }
 
-/// Removes the line of the place and the more indented lines below it. With `is_field`, this
+/// Removes the line at the place and the more indented lines below it. With `is_field`, this
 /// includes a list with the same indentation as its field.
 fn remove_lines(found: &Found<'_>, indentation: usize, is_field: bool) -> Option<Replacement> {
     let source = found.source;

@@ -10,7 +10,7 @@ pub(super) struct Placed<'a> {
     pub(super) group: &'a str,
     pub(super) plural: &'a str,
     pub(super) path: Option<&'a str>,
-    /// Whether the file is not a template, i.e. further CRDs may go to the same directory.
+    /// Whether the file is not a template, i.e. other CRDs may go to the same directory.
     pub(super) is_plain: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The recorded versions of a kind, and the choices for a further version.
+//! The recorded versions of a kind, and the choices for another version.
 
 use anyhow::{Result, bail};
 

@@ -14,8 +14,8 @@ fn is_shared_by_versions(path: &str) -> bool {
     path.starts_with("config/rbac/") || path.starts_with("config/argocd/")
 }
 
-/// Marks existing files as kept, and returns the files to write. Kept are files shared by all
-/// versions, and files of a version already listed in PROJECT.
+/// Keeps existing files that all versions share, and files of a version already listed in PROJECT.
+/// Returns the files to write.
 pub(super) fn keep_existing_files(
     plan: &mut Plan,
     tree: &Tree,

@@ -13,8 +13,8 @@ pub(super) struct Accounts {
 }
 
 /// Finds roles of the original with an equivalent under another name, and the bindings of such
-/// roles, each with its equivalent. Equivalent roles grant the permissions to the same accounts.
-/// Needed because both kubebuilder and projects have renamed roles.
+/// roles, each with its equivalent. Equivalent roles grant the permissions to the same accounts. We
+/// need this because both kubebuilder and projects have renamed roles.
 pub(super) fn find_counterparts(
     theirs: &Objects,
     ours: &Objects,

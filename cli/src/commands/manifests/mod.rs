@@ -302,7 +302,7 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     Ok(options)
 }
 
-/// Kinds listed in PROJECT, or `None` if it can't be read, which commands that need PROJECT report
+/// Kinds listed in PROJECT, or `None` if it can't be read. Commands that need PROJECT report that
 /// themselves.
 fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
     let (_, known) = read_known(sources)?;

@@ -1,6 +1,6 @@
 //! Warns about names and versions in the source that differ from the existing CRD and PROJECT.
 //!
-//! A version, a kind or its scope is easily changed, but a cluster may reject the resulting CRD.
+//! It's easy to change a version, a kind or its scope, but a cluster may reject the resulting CRD.
 //! The API server doesn't allow removing a version listed in `status.storedVersions`, since objects
 //! may be stored in it. The kind and the scope can't be changed at all. In addition, PROJECT still
 //! contains the old names, which other commands use to find files and to write roles.

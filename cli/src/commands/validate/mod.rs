@@ -43,7 +43,7 @@ impl Judged {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Whether nothing is known about the object, neither good nor bad.
+    /// Whether nothing is known about the object.
     fn is_skipped(&self) -> bool {
         self.verdict.is_none() && !self.is_refused()
     }

@@ -30,7 +30,7 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
     } else if path.join("Chart.yaml").is_file() {
         Some(render_chart(&path)?)
     } else if let Some(name) = KUSTOMIZATIONS.iter().find(|name| path.join(name).is_file()) {
-        // Reading the files directly gives line numbers in diagnostics.
+        // Read the files directly, so that diagnostics have line numbers.
         match is_plain_list(&path, name) {
             true => None,
             false => Some(render_kustomization(dir, typed)?),
