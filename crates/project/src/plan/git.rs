@@ -91,7 +91,7 @@ fn unknown() -> String {
     "the format of the index is not supported".to_owned()
 }
 
-/// The parts that we need of an index, as described in gitformat-index(5).
+/// The parts of an index that we need, as described in gitformat-index(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Index {
     has_path: bool,
