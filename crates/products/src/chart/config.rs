@@ -1,9 +1,8 @@
 //! Reads the manifests in `config/` for a chart.
 //!
 //! Only the parts of kustomize that scaffolds use are supported: resources, components and
-//! strategic merge patches. Any other field gives a warning. The component of a feature is read
-//! even if `config/default` doesn't list it, because in the chart a value turns the feature on and
-//! off.
+//! strategic merge patches. We warn about any other field. The component of a feature is read even
+//! if `config/default` doesn't list it, because in the chart a value turns the feature on and off.
 //!
 //! The transformers in `config/rbac/namespaces` restore the namespaces of some objects. Charts and
 //! bundles keep these objects in their namespaces (`kept_namespaces`).

@@ -95,8 +95,8 @@ impl Documents<'_> {
         vec![Condition { value, is_true: true }]
     }
 
-    /// Whether a role is for users of the operator. Assumed if nothing binds it and its name has
-    /// one of the usual suffixes.
+    /// Whether a role is for users of the operator. We assume so if nothing binds it and its name
+    /// has one of the usual suffixes.
     fn is_user_role(&self, object: &Object) -> bool {
         let is_bound = |other: &Object| other.value["roleRef"]["name"] == object.name();
         user_role(object).is_some() && !self.config.objects.iter().any(is_bound)
