@@ -123,7 +123,7 @@ impl GoProject {
         crd.into_iter().chain(["config/default".to_owned()]).collect()
     }
 
-    /// Sets for each file where kubebuilder would have scaffolded it.
+    /// Sets `place` of each file to where kubebuilder would have scaffolded it.
     pub(crate) fn set_places(&mut self) {
         for (place, names) in FOLDERS {
             if self.manifests.iter().any(|file| file.path.starts_with(place)) {
