@@ -38,8 +38,8 @@ impl KubernetesTypes {
         KubernetesTypes { by_fields }
     }
 
-    /// Finds a type with this schema, ignoring the description of the value itself. Of several
-    /// types, the one whose name is most similar to the field's wins.
+    /// Finds a type with this schema, ignoring the description of the value itself. If there are
+    /// several, prefers the one whose name is most similar to the field's.
     pub(crate) fn find(&self, schema: &Schema, field: &str) -> Option<(&str, Arc<Schema>)> {
         let candidates = self.by_fields.get(&fields(schema))?;
         let wanted = without_field_keys(schema);
