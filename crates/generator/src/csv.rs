@@ -48,8 +48,8 @@ enum Obstacle<'a> {
     Part,
 }
 
-/// The places of `#[csv(…)]` on fields, with the reason why it has no effect, or `None` if it has
-/// an effect in at least one of the types that use the field.
+/// The locations of `#[csv(…)]` on fields, each with the reason why the attribute has no effect, or
+/// `None` if it has an effect in at least one of the types that use the field.
 #[derive(Default)]
 pub(crate) struct DescriptorPlaces {
     reasons: BTreeMap<Place, Option<String>>,

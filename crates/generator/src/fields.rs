@@ -49,7 +49,7 @@ pub struct FieldPlace {
 }
 
 /// Returns where each field is declared, or `None` if there is no such kind or field. For a field
-/// inside a type that we don't read, returns the place of the enclosing field.
+/// inside a type that we don't read, returns the location of the enclosing field.
 pub fn find_fields(
     sources: &dyn Sources,
     options: &Options,

@@ -119,9 +119,9 @@ pub struct Options {
     pub no_default_features: bool,
     /// The value of the version annotation on CRDs, or `None` for no annotation.
     pub version: Option<String>,
-    /// Maximum length of descriptions in bytes. Longer ones are cut after a sentence or a word; 0
-    /// removes all of them, and `None` keeps them. The marker `max_description_length` does the
-    /// same for a single type.
+    /// Maximum length of descriptions in bytes. Longer descriptions are truncated at a sentence or
+    /// word boundary; 0 omits all descriptions, and `None` keeps them whole. The marker
+    /// `max_description_length` does the same for a single type.
     pub max_description_length: Option<usize>,
     /// Keeps labels, annotations and names in the `metadata` of embedded objects (e.g. pod
     /// templates), which the API server would otherwise drop. The marker `embedded_object_meta`

@@ -16,7 +16,8 @@ pub(crate) fn find_types_that_need_option(package: &Package) -> BTreeSet<TypeId>
 }
 
 /// Returns the slots whose values serde reads by their type, and whether each can be `null` on its
-/// own. A flattened field can't, for example, because its value has no place of its own.
+/// own. A flattened field can't, for example, because its value is merged into the surrounding
+/// object.
 pub(crate) fn list_read_slots(container: &Container) -> Vec<(usize, bool)> {
     let of_fields = |fields: &[Field]| -> Vec<(usize, bool)> {
         let read = fields.iter().filter(|field| !field.stated);

@@ -1,7 +1,7 @@
 //! Defaults that kube-apiserver sets in code for built-in kinds, unlike those in their schemas.
 //!
-//! An operator that compares what it wants with what the server has returned sees these fields as
-//! changes, and writes the object again and again. Simulations have to show this.
+//! An operator that compares the desired object with the one that the server returned takes these
+//! fields for changes, and writes the object in a hot loop. Simulations have to show this.
 //!
 //! Follows `pkg/apis/*/*/defaults.go` of Kubernetes, and Go's encoder, which drops empty optional
 //! fields (such as the `value` of an environment variable) and keeps empty structs (such as

@@ -39,7 +39,7 @@ pub(crate) fn find(program: &[Inst<'_>], text: &str, start: usize) -> Option<Opt
             before,
             after,
         };
-        // Once there's a match, later starts can't be the first match anymore.
+        // Once there's a match, a later start can't be the leftmost match.
         if found.is_none() {
             search.follow(0, offset, spot);
         }

@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         self.check(&part)
     }
 
-    /// Merges the last two literals. Call this once neither can be repeated on its own anymore.
+    /// Merges the last two literals. Call this once neither can be repeated on its own any longer.
     fn join_literals(&mut self) {
         if let Some(frame) = self.frames.last_mut()
             && let [.., before, last] = frame.parts.as_mut_slice()

@@ -421,8 +421,8 @@ pub enum OwnershipError {
         uid: String,
     },
 
-    /// The owner does not exist anymore, which the caches have not observed yet. There may already
-    /// be another object with the same name.
+    /// The owner no longer exists, but the caches haven't caught up yet. Another object with the
+    /// same name may already exist.
     #[error("{owner} with uid {uid} was deleted and cannot own {object}, which was not changed")]
     OwnerGone {
         /// Kind, namespace and name of the object.

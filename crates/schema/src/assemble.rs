@@ -63,7 +63,7 @@ pub fn assemble_with_defaults(
             .validations
             .extend(rules.into_iter().map(|rule| crate::Cel { origin, ..rule }));
         unite_rules(&mut schema.validations);
-        // The default was checked without these rules, so check it again.
+        // These rules weren't known when the default was first checked, so check it again.
         if !container.markers.one_of.is_empty()
             && found.is_empty()
             && let Some(Err(reason)) = schema

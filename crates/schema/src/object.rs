@@ -260,7 +260,8 @@ fn hoist(inner: &Schema, optional: bool, schema: &mut Schema, diagnostics: &mut 
 
 /// Restricts the rules of an optional flattened value to objects with any of its fields.
 fn if_any_is_set(inner: &Schema) -> Vec<Cel> {
-    // A field with a default is always present, so it only counts if every field has a default.
+    // A field with a default is always present, so its presence says nothing. Only check such
+    // fields if there are no others.
     let has_open = inner
         .properties
         .values()

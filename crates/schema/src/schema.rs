@@ -164,7 +164,7 @@ pub struct Schema {
     /// A value validation that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Arc<Schema>>,
-    /// Allows `null`. Otherwise the API server drops fields that are `null`.
+    /// Allows `null`. Without this, the API server drops fields whose value is `null`.
     #[serde(skip_serializing_if = "is_false")]
     pub nullable: bool,
     /// Value validations of which exactly one must hold.

@@ -46,8 +46,8 @@ pub(crate) fn add_variant_docs(description: &str, schema: &Schema) -> String {
     }
 }
 
-/// Returns the list in a schema's description: the last paragraph, provided that each line
-/// describes an allowed value.
+/// Returns the list in a schema's description: the last paragraph, if each of its lines describes
+/// an allowed value.
 fn read_list(schema: &Schema) -> Option<&str> {
     let description = schema.description.as_deref()?;
     let list = description.rsplit("\n\n").next()?;

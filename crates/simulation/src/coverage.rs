@@ -106,7 +106,8 @@ impl Coverage {
         tried.reached += 1;
     }
 
-    /// Counts the perturbations of a history; `unreached` lists those that never triggered.
+    /// Counts how often each kind of perturbation was tried in a history and how often it was
+    /// triggered; `unreached` lists the perturbations that never were.
     pub(crate) fn note_perturbations(&mut self, tried: &[Perturbation], unreached: &[Perturbation]) {
         for perturbation in tried {
             let kind = kind_of(&perturbation.action);

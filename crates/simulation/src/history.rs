@@ -18,7 +18,7 @@ pub struct History {
     /// Seed for all randomness, including UIDs and the jitter of the operator's timers.
     #[serde(default)]
     pub seed: u64,
-    /// Actions of the user. Each one starts once the operator is idle.
+    /// User actions. Each one starts once the operator is idle.
     pub steps: Vec<Step>,
     /// Behavior of the environment.
     #[serde(default, skip_serializing_if = "Pace::is_prompt")]

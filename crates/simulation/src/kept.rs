@@ -16,7 +16,7 @@ pub(crate) enum KeptOutcome {
     /// Still fails.
     Fails,
     Passes,
-    /// Outdated: the operator sends none of the disturbed requests anymore.
+    /// Outdated: the operator no longer sends any of the disturbed requests.
     NotReached,
     /// Skipped, because the operator fails even without perturbations.
     NotRun,

@@ -262,8 +262,8 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Waits until nothing changes anymore. If the state is not the expected one, keeps waiting for
-    /// up to [`PATIENCE`].
+    /// Waits until nothing changes any longer. If the state is not the expected one, keeps waiting
+    /// for up to [`PATIENCE`].
     async fn settle(&mut self, expected: Option<&Snapshot>) -> Settled {
         let begin = Instant::now();
         let quiet = match self.history.replicated {

@@ -201,7 +201,7 @@ fn add_required(arg: &Arg<'_>, kind: &mut CsvKind, session: &mut Session) {
     let Some(required) = read_required(arg, session) else {
         return;
     };
-    // A ClusterServiceVersion has one entry for each version of a CRD.
+    // A ClusterServiceVersion lists every version of a CRD as a separate entry.
     let is_same = |known: &RequiredCrd| known.name == required.name && known.version == required.version;
     // An invalid name is left empty and has already been reported.
     if !required.name.is_empty() && kind.required.iter().any(is_same) {

@@ -53,7 +53,7 @@ pub struct Type {
     pub whole_default: Option<DefaultSource>,
     /// True if another type or an explicit schema replaces the type in JSON.
     pub is_replaced: bool,
-    /// The discriminants of an enum's variants, provided that all of them are known.
+    /// The discriminants of an enum's variants, or `None` if any of them is unknown.
     pub numbers: Option<Vec<i64>>,
     /// The integer type in `#[repr(…)]`.
     pub repr: Option<String>,

@@ -60,7 +60,7 @@ pub(super) struct Wanted {
     /// True if `Cargo.lock` decides where the package comes from. False for path dependencies and
     /// for crates with built-in schemas (e.g. `kube`).
     pub(super) is_locked: bool,
-    /// True for dependencies below a `[target.…]` that can't match Linux.
+    /// True for dependencies in a `[target.…]` table that can't match Linux.
     pub(super) is_elsewhere: bool,
     optional: bool,
     /// Includes `default`, unless the dependency disables it.
@@ -452,8 +452,8 @@ fn wanted(file: &File, root: Option<&File>, with_dev: bool) -> BTreeMap<String, 
     found
 }
 
-/// `target` is a key below `[target]`: a `cfg(…)` or a target triple. Conditions that can't be
-/// evaluated count as matching Linux.
+/// `target` is a key of the `[target]` table: a `cfg(…)` or a target triple. Conditions that can't
+/// be evaluated count as matching Linux.
 fn may_be_linux(target: &str) -> bool {
     let predicate = target
         .strip_prefix("cfg(")

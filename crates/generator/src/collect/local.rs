@@ -99,7 +99,7 @@ impl FileReader<'_, '_> {
     }
 }
 
-/// Puts the items at their offsets in the file, padded with blanks.
+/// Puts the items at their offsets in the file, padded with spaces.
 fn place_items(body: &str, start: u32, items: &[Span]) -> String {
     let mut text = String::with_capacity(start as usize + body.len());
     for span in items {

@@ -33,10 +33,11 @@ impl Collector<'_> {
         self.skip_groups_only_read(calls.as_ref());
     }
 
-    /// Skips kinds of groups that the program only reads.
+    /// Skips kinds whose API group the program only reads.
     ///
-    /// Requires a contrast: the program creates the CRDs or reconciles the kinds of other groups,
-    /// but not of this one, and no CRD of this group is committed.
+    /// To be sure, we require a contrast: the program creates the CRD of a kind in some other group
+    /// or reconciles it, but does neither for any kind in this group, whose CRDs aren't committed
+    /// either.
     fn skip_groups_only_read(&mut self, calls: Option<&Calls>) {
         let kinds = self.package.types.iter().enumerate();
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();

@@ -60,7 +60,7 @@ fn read_arguments(attr: &Attribute<'_>, text: &str, on: VersionedOn) -> Result<V
         VersionedOn::Module => count_kinds(text),
         VersionedOn::Type => usize::from(makes_kinds(attr, attr.text())),
     };
-    // Early releases of the macro added the derive themselves, with unknown arguments.
+    // Early releases of the macro emit the derive themselves, with arguments that we can't see.
     if kinds > count("CustomResource") {
         return Err(generated_kinds(attr.span()));
     }

@@ -86,7 +86,7 @@ pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
     unread.map(|(index, _)| TypeId(index)).collect()
 }
 
-/// Falls back to the place of an error if the place of the name is unknown.
+/// Falls back to the location of an error if the location of the name is unknown.
 fn place_of_struct(item: &TypeItem) -> Span {
     let name = item.model.as_ref().map(|model| model.span);
     let error = item.reserved.first().map(|error| error.place);

@@ -196,7 +196,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// Returns the variant, provided that the expected type is this enum.
+    /// Returns the variant, or `None` unless the expected type is this enum.
     fn find_variant(&self, id: TypeId, name: &str, ty: &Ty) -> Option<(&'a rbuilder_syntax::Type, usize)> {
         let model = self.plain_model(id).or_else(|| self.numbered_model(id))?;
         let Shape::Enum { variants, .. } = &model.container.shape else {

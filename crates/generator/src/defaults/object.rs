@@ -22,14 +22,14 @@ pub(super) enum Rest<'r> {
 }
 
 impl<'a> Evaluator<'_, 'a> {
-    /// Returns the model of a type that serde writes by its fields and variants.
+    /// Returns the model of a type that serde serializes by its fields and variants.
     pub(super) fn plain_model(&self, id: TypeId) -> Option<&'a Type> {
         let item = self.package().item(id);
         let is_plain = item.serde.writes && item.serde.other.is_none();
         item.model.as_ref().filter(|model| is_plain && !model.is_replaced)
     }
 
-    /// Returns the model of an enum that `serde_repr` writes as numbers.
+    /// Returns the model of an enum that `serde_repr` serializes as integers.
     pub(super) fn numbered_model(&self, id: TypeId) -> Option<&'a Type> {
         let item = self.package().item(id);
         let is_repr = item.serde.other.is_some_and(|other| other.ends_with("_repr")) && !item.is_ours;

@@ -256,7 +256,7 @@ pub(crate) const CALLS: &[Row] = &[
     row("Api", "create", &[ask(Receiver, &["create"])], Value(Receiver)),
     row("Api", "delete", &[ask(Receiver, &["delete"])], Nothing),
     row("Api", "delete_collection", &[ask(Receiver, &["deletecollection"])], Nothing),
-    // Applying creates objects. Other patches don't; these are marked as `Ty::Change`.
+    // Only apply patches create objects; other patches are marked as `Ty::Change`.
     row("Api", "patch", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "patch_metadata", &[ask(Receiver, &["patch"]), weak(Strength::Optional, ask(Receiver, &["create"]))], Value(Receiver)),
     row("Api", "replace", &[ask(Receiver, &["update"])], Value(Receiver)),

@@ -50,7 +50,7 @@ pub struct DraftedCall {
 /// A part of the source that may need more permissions than drafted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfollowed {
-    /// The place of the call, or a part of a file.
+    /// The location of the call, or a part of a file.
     pub place: FileRange,
     /// What is unknown about the call.
     pub message: String,

@@ -253,8 +253,8 @@ fn line_of(source: &str, attribute: &Range<usize>) -> Range<usize> {
     }
 }
 
-/// Returns the blanks before a position, or `None` if there is anything else before it on the line,
-/// except for a byte order mark.
+/// Returns the indentation before a position, or `None` if anything other than whitespace (or a
+/// byte order mark) precedes the position on its line.
 fn indentation(source: &str, at: usize) -> Option<&str> {
     let start = source[..at].rfind('\n').map_or(0, |at| at + 1);
     let before = source[start..at].trim_start_matches('\u{feff}');

@@ -119,9 +119,10 @@ pub(super) fn keep_wildcard(found: &Found<'_>) -> Option<Replacement> {
 
 #[derive(Debug)]
 struct Item {
-    /// Excludes surrounding blanks.
+    /// Excludes surrounding whitespace.
     range: Range<usize>,
-    /// The range to remove along with the item: the entire literal if it contains nothing else.
+    /// The range to delete in order to remove the item: the whole literal if the item is all it
+    /// contains.
     outer: Range<usize>,
     /// Index of the literal that contains the item.
     literal: usize,

@@ -88,8 +88,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) associated: Rc<Associated>,
     /// True if the current type derives `CrdSchema`. Help depends on it.
     pub(crate) is_ours: bool,
-    /// The place of the status type, while it is being resolved. Users cannot put an attribute
-    /// there.
+    /// The location of the status type, while the type is being resolved. Users cannot put an
+    /// attribute there.
     pub(crate) status: Option<Place>,
     aliases: usize,
     depth: usize,

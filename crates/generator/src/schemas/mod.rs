@@ -449,8 +449,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Returns the values that serde uses for absent fields, provided that the schema uses them as
-    /// defaults.
+    /// Returns the values that serde uses for absent fields, if the schema uses them as defaults.
     fn absent_values(&mut self, id: TypeId, args: &[Ty], model: &Type) -> Vec<(Site, Option<Value>)> {
         let item = self.package().item(id);
         let fields = model.absent_fields();
@@ -477,7 +476,7 @@ impl<'a> Schemas<'a> {
         values
     }
 
-    /// Returns the schema of an enum that `serde_repr` serializes as numbers. Only for types with
+    /// Returns the schema of an enum that `serde_repr` serializes as integers. Only for types with
     /// other derives: `derive(CrdSchema)` can't see that derive.
     fn numbered(&self, id: TypeId, model: &Type) -> Option<Arc<Schema>> {
         let item = self.package().item(id);

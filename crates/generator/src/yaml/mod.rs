@@ -52,7 +52,7 @@ enum After {
     Nothing,
     /// `key:`
     Key,
-    /// `-`, or the `:` below a `? key`. The value goes on the same line.
+    /// `-`, or the `:` on the line after a `? key`. The value starts on the same line.
     Indicator,
 }
 

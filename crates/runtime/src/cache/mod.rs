@@ -263,7 +263,7 @@ impl<K: Watchable> Cache<K> {
         id
     }
 
-    /// The handler won't be called anymore once this returns.
+    /// Once this returns, the handler is never called again.
     pub(crate) fn unsubscribe(&self, id: HandlerId) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.retain(|(handler, _)| *handler != id);
@@ -305,7 +305,7 @@ impl<K: Watchable> Cache<K> {
     }
 
     /// Called after an event. The watch has now either delivered or skipped all older objects, so
-    /// they don't need to be remembered anymore.
+    /// they no longer need to be remembered.
     fn settle_unseen(&self, key: &Key) {
         self.unseen
             .settle(key, |key, version| self.read().is_undecided(key, version));

@@ -383,7 +383,7 @@ impl<K: Watchable> Objects<K> {
         Some(watch)
     }
 
-    /// Finds the watch that delivers an object, provided that the object is selected.
+    /// Finds the watch that delivers an object, assuming that the object is selected.
     fn find_watch(&self, key: &Key) -> Option<&WatchState> {
         self.watches.iter().find(|watch| watch.covers(key))
     }
@@ -520,7 +520,7 @@ impl<K: Watchable> Objects<K> {
         self.version_of(key)?.parse().ok()
     }
 
-    /// Returns the total size of all objects, in bytes of JSON as received.
+    /// Returns the total size of all objects: the number of bytes of JSON received.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

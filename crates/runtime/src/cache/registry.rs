@@ -265,7 +265,7 @@ struct State {
     late_users: HashMap<CacheId, usize>,
     /// Set once the watches were started; those of new caches then run immediately.
     started: bool,
-    /// Set at shutdown, after which new caches are not stored anymore.
+    /// Set at shutdown, after which new caches are no longer stored.
     closed: bool,
 }
 
@@ -346,8 +346,8 @@ impl Caches {
     ) -> Arc<Cache<K>> {
         let mut state = self.lock();
         let id = CacheId::of(kind, selection);
-        // The new user keeps the cache until shutdown, so the end of the last late watch must not
-        // stop it anymore.
+        // The new user keeps the cache until shutdown, so the end of the last late watch must no
+        // longer stop it.
         state.late_users.remove(&id);
         let cache = self.find_or_create(&mut state, id, kind, selection);
         cache.need(need);
@@ -538,7 +538,7 @@ impl Registry {
     fn run(&self, cache: Arc<dyn AnyCache>) {
         let name = format!("cache of {}", cache.kind());
         for watch in cache.watches(&self.client, &self.namespaces) {
-            // Fails only if the manager is shutting down and doesn't need the watch anymore.
+            // Fails only if the manager is shutting down and no longer needs the watch.
             let _ = self.run.send((name.clone(), watch));
         }
     }

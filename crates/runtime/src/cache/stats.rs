@@ -16,7 +16,7 @@ pub(crate) struct CacheStats {
     /// Formatted selection. Empty if all objects are selected.
     pub(crate) selection: String,
     pub(crate) objects: usize,
-    /// Total size of the objects as received, in bytes of JSON.
+    /// Total size of the objects: the number of bytes of JSON received.
     pub(crate) bytes: u64,
     /// Time since the most stale watch last received data.
     pub(crate) since_contact: Duration,

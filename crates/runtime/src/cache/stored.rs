@@ -9,8 +9,8 @@ use crate::object::{Key, Watchable};
 
 pub(super) struct Stored<K> {
     pub(super) form: Form<K>,
-    /// Size in bytes of JSON, as received. The size of our own writes is unknown, so they inherit
-    /// it from the version that they replace.
+    /// Number of bytes of JSON received. The size of our own writes is unknown, so they inherit the
+    /// size of the version that they replace.
     pub(super) bytes: u32,
     /// Number of the list that the object came from, if any.
     pub(super) list: u32,

@@ -35,7 +35,7 @@ pub(crate) struct Reachability(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     logged_since: Option<Instant>,
-    /// Causes that were logged, and when each last occurred.
+    /// Causes of outages that were already logged, with the time each last occurred.
     causes: Vec<(String, Instant)>,
     /// If set, [`check`](Reachability::check) returns failures and nothing is logged.
     is_silent: bool,

@@ -166,7 +166,8 @@ impl ClusterConfig {
         self
     }
 
-    /// Permits `exec` and `auth-provider` in a kubeconfig that isn't a file.
+    /// Permits `exec` and `auth-provider` in a kubeconfig that isn't read from a file (e.g. one in
+    /// a Secret).
     ///
     /// This allows anyone who can modify the kubeconfig to run commands in the operator's Pod.
     pub fn allow_commands(mut self) -> Self {
@@ -174,8 +175,8 @@ impl ClusterConfig {
         self
     }
 
-    /// Permits paths in a kubeconfig that is not a file, i.e. `tokenFile`, `client-certificate`,
-    /// `client-key` and `certificate-authority`.
+    /// Permits paths in a kubeconfig that isn't read from a file, i.e. `tokenFile`,
+    /// `client-certificate`, `client-key` and `certificate-authority`.
     ///
     /// This allows anyone who can modify the kubeconfig to send files of the operator's Pod to a
     /// server of their choice.
@@ -184,14 +185,14 @@ impl ClusterConfig {
         self
     }
 
-    /// Permits `proxy-url` in a kubeconfig that is not a file.
+    /// Permits `proxy-url` in a kubeconfig that isn't read from a file.
     pub fn allow_proxy(mut self) -> Self {
         self.source.allowed.proxy = true;
         self
     }
 
-    /// Permits `insecure-skip-tls-verify` and addresses without TLS in a kubeconfig that isn't a
-    /// file.
+    /// Permits `insecure-skip-tls-verify` and addresses without TLS in a kubeconfig that isn't read
+    /// from a file.
     ///
     /// This exposes the credentials to anyone who can intercept the connection.
     pub fn allow_insecure(mut self) -> Self {

@@ -103,7 +103,7 @@ pub(crate) enum ClusterPart {
 
 impl ClusterServices {
     pub(super) fn run(&self, part: ClusterPart) {
-        // Fails only if the manager is shutting down and doesn't need the part anymore.
+        // Fails only if the manager is shutting down and no longer needs the part.
         let _ = self.run.send(part);
     }
 }

@@ -224,7 +224,7 @@ async fn enqueue_triggers<K: Watchable>(
         while let Some(request) = requests.next().await {
             request.to_key_request(&kind).enqueue(&queue, NORMAL);
         }
-        // The controller keeps running after the end of the stream, so don't return.
+        // The controller keeps running after the stream ends, so don't return.
         std::future::pending::<()>().await;
     };
     tokio::select! {

@@ -126,7 +126,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
         let named = format!("metadata.name={}", key.name);
         let found = api.list(&ListParams::default().fields(&named)).await?;
         if let Some(object) = found.items.into_iter().next()
-            // The object may be selected again, without our cache having observed it yet.
+            // The object may be selected again, without our cache having caught up yet.
             && api.list_metadata(&self.cache.selection().list_params(&named)).await?.items.is_empty()
         {
             let action = match handling {

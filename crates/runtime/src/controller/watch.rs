@@ -118,7 +118,7 @@ where
     /// list and 0 otherwise. Multiple requests for the same object are merged, using the earliest
     /// time and the highest priority.
     ///
-    /// If an object cannot be [decoded](crate::Undecodable) anymore, `map` gets a deletion with its
+    /// If an object can no longer be [decoded](crate::Undecodable), `map` gets a deletion with its
     /// last readable version. Like all mapping functions, `map` must not block, since it holds up
     /// every event for kind `W`.
     ///

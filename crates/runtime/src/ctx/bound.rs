@@ -132,7 +132,7 @@ async fn explain<K: AnyObject>(api: &Api<K>, object: &K, error: kube::Error) -> 
     to_bound_apply_error(object, error)
 }
 
-/// Turns the error into a conflict if a test of a JSON patch failed.
+/// Turns the error into a conflict if it was caused by a failed `test` operation in a JSON patch.
 pub(crate) fn to_test_conflict(error: kube::Error) -> kube::Error {
     match error {
         kube::Error::Api(status) if is_failed_test(&status) => to_conflict(&status),

@@ -25,7 +25,7 @@ impl<S> Ctx<S> {
     /// `metadata.resourceVersion` in the patch.
     ///
     /// Prefer [`apply`](Self::apply) for fields managed by the controller: it removes fields that
-    /// aren't needed anymore, and makes no request if nothing would change.
+    /// are no longer needed, and makes no request if nothing would change.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -43,8 +43,8 @@ impl<S> Ctx<S> {
     /// # Errors
     ///
     /// Returns the response of the API server as a [`kube::Error`]. This is a conflict if the
-    /// resource version is outdated or the object was replaced by another one, and 422 if a test of
-    /// a JSON patch fails. A [`Patch::Apply`] may result in a
+    /// resource version is outdated or the object was replaced by another one, and 422 if a `test`
+    /// operation in a JSON patch fails. A [`Patch::Apply`] may result in a
     /// [`FieldManagerConflict`](crate::FieldManagerConflict), as with [`apply`](Self::apply).
     pub async fn patch<K: AnyObject, P: Serialize + Debug>(
         &self,

@@ -51,7 +51,7 @@ impl Base {
     pub(super) fn encode(&self, text: &[u8]) -> Box<[u8]> {
         let mut encoded = Vec::with_capacity(text.len() / 4 + 2 * WINDOW);
         // `written` is the number of bytes of `text` encoded so far. `expected` is the
-        // corresponding position in the base, provided that only values differ.
+        // corresponding position in the base, assuming that only values differ.
         let (mut written, mut expected) = (0, 0);
         let mut at = 0;
         while at < text.len() {

@@ -7,14 +7,14 @@
 //! (by SIGSTOP, the cgroup freezer, or CPU starvation): on resuming, it rejects its own writes
 //! right away, before its elector gets to run.
 //!
-//! Once any thread has observed that the lease has lapsed, this is final, even if a renewal
-//! succeeds a moment later. The worker that observed it has already exited, and a leader without
+//! Once any thread has noticed that the lease has lapsed, the loss is final, even if a renewal
+//! succeeds a moment later. The worker that noticed it has already exited, and a leader without
 //! workers must not keep the lease. [`Fence::check`] stores the loss with a compare-and-swap:
 //!
 //! | worker | elector | `valid_until` |
 //! |---|---|---|
 //! | | sends a renewal at 108 s | 110 s |
-//! | 110 s: takes a key, observes the lapse, exits | | lost |
+//! | 110 s: takes a key, notices the lapse, exits | | lost |
 //! | | 110.1 s: receives the response, cannot move the fence to 118 s, and has lost | lost |
 //!
 //! Otherwise, the elector would keep renewing the lease after 110.1 s with no workers left to
@@ -125,7 +125,7 @@ impl Fence {
                 until => until,
             };
             match until.saturating_sub(self.ms_at(Instant::now())) {
-                // If the lease was renewed concurrently, the next iteration will observe that.
+                // If the lease was renewed concurrently, the next iteration will notice.
                 0 => self.update(|now| (now == until).then_some(LOST)),
                 left => return FenceState::HeldFor(Duration::from_millis(left)),
             }
@@ -135,7 +135,7 @@ impl Fence {
     /// Opens the fence until the given time, or extends it.
     ///
     /// Returns `false` if the fence is closed or the lease has lapsed, even if no thread has
-    /// observed the lapse yet.
+    /// noticed the lapse yet.
     pub(crate) fn extend(&self, until: Instant) -> bool {
         let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
         self.update(|before| match before {

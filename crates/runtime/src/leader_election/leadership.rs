@@ -89,8 +89,8 @@ impl Leadership {
     /// Stops renewing the lease and releases it, so that other candidates don't have to wait until
     /// it expires. A candidate just stops trying to acquire it.
     ///
-    /// By then, nothing may act as the leader anymore. Errors are logged, and the lease expires
-    /// instead.
+    /// Must not be called while anything still acts as the leader. Errors are logged, and the lease
+    /// expires instead.
     pub(crate) async fn release(self) {
         self.0.order(Order::Release);
         self.0.ended().await;

@@ -122,7 +122,7 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 /// Also used for events about leases.
 const FIELD_MANAGER: &str = "rbuilder-leader-election";
 
-/// Relative to the retry period. Keeps candidates from writing at the same time.
+/// Relative to the retry period. Keeps candidates from writing concurrently.
 const JITTER: f64 = 1.2;
 
 /// Number of attempts to release a lease that is modified concurrently, e.g. with `kubectl
@@ -337,7 +337,7 @@ impl Elector {
             }
         }
         let Some(found) = self.read().await? else {
-            // The holder hasn't observed that its lease was deleted. It may still be active until
+            // The holder hasn't noticed that its lease was deleted. It may still be active until
             // the lease would have expired.
             if let Some(holder) = self.other_holder() {
                 return Ok(Attempt::HeldBy(holder));

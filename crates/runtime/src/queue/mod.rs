@@ -286,7 +286,8 @@ impl<T: Clone + Eq + Hash + 'static> Workqueue<T> {
                 let now = Instant::now();
                 state.promote_due(self.epoch, now);
                 if let Some(key) = state.take(now) {
-                    // `notify_one` only wakes a single worker, so pass it on if there's more work.
+                    // `notify_one` only wakes a single worker, so wake the next one if there's more
+                    // work.
                     if !state.ready.is_empty() || !state.waiting.is_empty() {
                         self.changed.notify_one();
                     }

@@ -6,7 +6,7 @@
 //! A client sends the head of a request at 0 s, and the first byte of the body at 1 s. From 0 s on,
 //! we're waiting for the client, just as on an idle connection, so the connection may be replaced.
 //! The byte at 1 s doesn't change that: we have been waiting since 0 s. Once the body is complete,
-//! it is the client that waits for us, and the connection can't be replaced anymore.
+//! it is the client that waits for us, and the connection can no longer be replaced.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //!
 //! In each round, we renew the Lease of this replica, read all Leases of the ring, and modify the
 //! claims if [`Ring`] says so. The fence is only extended if the claims could be read as well: a
-//! replica that can write but not read wouldn't observe that it has lost a range.
+//! replica that can write but not read wouldn't notice that it lost a range.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ const LABEL_LENGTH: usize = 63;
 const WRITE_ATTEMPTS: usize = 5;
 /// Time for other ranges to become idle as well, so that a single write can give up all of them.
 const IDLE_PAUSE: Duration = Duration::from_millis(20);
-/// Relative to the period. Keeps replicas from writing at the same time.
+/// Relative to the period. Keeps replicas from writing concurrently.
 const JITTER: f64 = 0.1;
 
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ enum Order {
     Join,
     /// Stop acquiring ranges, and give up the idle ones.
     Leave,
-    /// No range is in use anymore, so give up the remaining ones and delete the Lease.
+    /// No range is in use any longer, so give up the remaining ones and delete the Lease.
     Finish,
 }
 
@@ -125,14 +125,14 @@ impl Membership {
         self.0.order(Order::Leave);
     }
 
-    /// Gives up all ranges and deletes the Lease. By then, no range may be in use anymore.
+    /// Gives up all ranges and deletes the Lease. Must not be called while a range is still in use.
     pub(crate) async fn leave(self) {
         self.0.order(Order::Finish);
         self.0.ended().await;
     }
 }
 
-/// Renews the Lease of this replica until it is lost or an order to finish arrives.
+/// Renews this replica's Lease until the Lease is lost or the replica is told to finish.
 async fn run(background: Background<Order, MembershipLost>, mut member: Member) {
     let Background { mut orders, state } = background;
     let _closed = LoseOnDrop(member.fence.clone());
@@ -249,7 +249,7 @@ impl Member {
         claims.is_none_or(|claims| claims.held_by(&self.identity).is_empty())
     }
 
-    /// Runs a round, with a timeout so that it doesn't outlast the Lease.
+    /// Runs one round of the membership, with a timeout so that the round can't outlast the Lease.
     async fn timed_round(&mut self) -> Round {
         let deadline = self.times().renew_deadline;
         // The fence isn't open before the first renewal.
@@ -287,7 +287,7 @@ impl Member {
                 return Ok(Round::Lost(MembershipLost::RangeTaken));
             }
             // Only extend the fence after reading the claims. Otherwise, a replica that can write
-            // but not read wouldn't observe that it has lost a range.
+            // but not read wouldn't notice that it lost a range.
             if !self
                 .fence
                 .extend(deadline_after(sent, self.times().renew_deadline))

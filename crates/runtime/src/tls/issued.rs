@@ -78,7 +78,7 @@ impl Issued {
     }
 
     /// Verifies the certificate like a client that connects to the given server name and trusts the
-    /// CA. The error is the reason to reject the certificate.
+    /// CA. The error says why such a client would reject the certificate.
     pub(crate) fn verify(&self, name: &str, now: Timestamp) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         let added = roots.add(self.authority.certificate.clone());

@@ -9,9 +9,8 @@
 //!
 //! The pool for bodies has 20 MiB. Three clients send 6 MiB each and then stall. There's a new
 //! review of 4 MiB, but only 2 MiB are left, so we close the connection of the client that has
-//! stalled the longest, provided that it has stalled for more than a second. Without this minimum,
-//! a busy process would close connections merely because it has not got around to reading from
-//! them.
+//! stalled the longest, but only if it has stalled for more than a second. Without this minimum, a
+//! busy process would close connections merely because it has not got around to reading from them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

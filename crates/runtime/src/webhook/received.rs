@@ -31,7 +31,8 @@ pub(super) struct Answer {
 }
 
 impl Received {
-    /// Receives a review of up to `max` bytes. Also checks the method and the content type.
+    /// Reads a review from the request body, limited to `max` bytes, after checking the method and
+    /// the content type.
     pub(super) async fn receive(
         request: Request<RequestBody>,
         max: usize,

@@ -35,7 +35,7 @@ struct Case<'a> {
 
 struct Carried {
     schema: Schema,
-    /// True for an `Option`, whose `None` serde writes as `null`.
+    /// True for an `Option`, whose `None` serde serializes as `null`.
     optional: bool,
 }
 
@@ -95,7 +95,7 @@ fn check_names(cases: &[Case<'_>], diagnostics: &mut Vec<Diagnostic<Part>>) {
     let mut names = BTreeSet::new();
     for case in cases {
         let name = case.variant.name.as_str();
-        // Given a duplicate name, serde only ever reads the first variant.
+        // If two variants share a name, serde always deserializes to the first.
         if !names.insert(name) {
             let diagnostic = Diagnostic::error((), format!("duplicate variant name \"{name}\" in JSON"));
             diagnostics.push(diagnostic.at(case.site().into()));

@@ -15,7 +15,8 @@ use crate::{Container, Content, Field, Schema, SchemaType, Shape, Site, Slot, Ta
 /// A check in serde that the API server can't perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked {
-    /// The values of a map in a variant that shares its object with other variants.
+    /// The values of a map inside a variant, if the variant's fields are merged into the same
+    /// object as the fields of other variants.
     MapOfVariant,
     /// The values of a flattened map alongside fields.
     FlattenedMap,

@@ -3,8 +3,8 @@
 
 use std::net::Ipv6Addr;
 
-/// An IPv4 address, possibly in IPv6 notation, provided that it contains a dot. Leading zeros are
-/// fine, as Go accepted them before 1.17.
+/// An IPv4 address, possibly in IPv6 notation if it contains a dot. Leading zeros are fine, as Go
+/// accepted them before 1.17.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.')
         && match text.find(['.', ':']) {

@@ -109,7 +109,8 @@ fn reason(text: &str, at: Span, session: &mut Session) -> Option<Reason> {
     known
 }
 
-/// Reports what the API server would reject even without compiling the expression.
+/// Reports errors that can be detected without compiling the expression and that the API server
+/// would reject.
 fn check(cel: &mut Cel, at: &dyn Fn(&str) -> Span, session: &mut Session) {
     if cel.rule.trim().is_empty() {
         session.error_help(

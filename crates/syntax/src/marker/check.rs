@@ -1,4 +1,4 @@
-//! Checks the markers in one place, independently of other items.
+//! Checks the markers on a single item, independently of other items.
 
 use rbuilder_re2::Pattern;
 use rbuilder_reader::Span;
@@ -24,8 +24,8 @@ pub(super) fn check_reading(reading: &Reading, session: &mut Session) {
     }
 }
 
-/// Checks the markers in one place against each other, provided that the written type determines
-/// the kind completely.
+/// Checks that the markers on an item are consistent with each other. Skipped unless the item's
+/// kind is clear from its declared type alone.
 pub(super) fn check_consistency(reading: &Reading, session: &mut Session) {
     let Markers {
         default,
@@ -142,7 +142,8 @@ fn subjects(reading: &Reading, session: &mut Session) {
         return;
     }
     for (name, at) in reading.seen.iter() {
-        // `default` and some others aren't constraints, but no constraint has the same name.
+        // `reading.seen` also contains `default` and a few others that aren't constraints. That's
+        // harmless, because no constraint shares their names.
         let Some(key) = Key::of_argument(name) else {
             continue;
         };

@@ -110,7 +110,7 @@ pub struct Marker {
     pub doc: &'static str,
     /// Where the marker is allowed.
     pub places: &'static [Place],
-    /// True if the marker may be repeated in one place.
+    /// True if the marker may occur more than once on the same item.
     pub repeatable: bool,
     read: fn(&Arg, &mut Reading, &mut Session),
 }
@@ -152,7 +152,7 @@ fn find(name: &str) -> Option<&'static Marker> {
     markers().find(|marker| marker.name == name)
 }
 
-/// The markers in one place, while they are being read.
+/// The markers on a single item, while they are being read.
 struct Reading {
     place: Place,
     /// Set on a kind, whose `#[crd(…)]` also contains container keys.

@@ -315,8 +315,8 @@ fn length<'a>(arg: &Arg<'a>, kind: &Kind, session: &mut Session) -> Option<Arg<'
     Some(list("validation", arg.span, constraints))
 }
 
-/// Parses `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)` with the
-/// path of a static.
+/// Parses `regex(pattern = "…")`, garde's `pattern("…")`, or validator's `regex(path = …)`, whose
+/// argument is the path to a static.
 fn pattern<'a>(arg: &Arg<'a>, reading: &Reading, session: &mut Session) -> Option<Arg<'a>> {
     let written = match &arg.value {
         ArgValue::List(args) => args.iter().find_map(|inner| match inner.name {

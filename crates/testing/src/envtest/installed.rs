@@ -14,7 +14,7 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    /// Records an object that is about to be written, unless it already exists.
+    /// Records an object before it is written, unless it is already in the cluster.
     pub(super) async fn note_if_absent<K: Resource<DynamicType = ()>>(&self, client: &Client, name: &str) {
         let resource = ApiResource::erase::<K>(&());
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);

@@ -325,8 +325,8 @@ impl State {
     /// Generates a uid that looks like a UUID but is the same in every run.
     pub(super) fn uid(&mut self) -> String {
         let name = self.take_name();
-        // Our uids only differ in the last digits, which barely affect the shard hash. Scatter the
-        // leading digits too, as uids in a cluster are random.
+        // Our UIDs differ only in the last digits, which barely affect the shard hash. Mix the
+        // leading digits as well, since real UIDs are random.
         let spread = match self.sharding {
             Some(_) => name.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             None => 0,

@@ -358,7 +358,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Reads a schema that must be structural. The error is the reason why it isn't.
+/// Reads a schema that must be structural. If the schema isn't, the error says why.
 pub(crate) fn structural_schema(value: &Value) -> Result<rbuilder_schema::Schema, String> {
     let schema = read_json_schema(value)?;
     let mut said = check_structural(&schema).into_iter();

@@ -288,7 +288,7 @@ fn write_escaped(out: &mut String, c: char) {
 /// Writes a literal block. The chomping indicator determines how trailing line breaks are treated.
 fn write_block(out: &mut String, text: &str, indent: usize) {
     out.push('|');
-    // Without an indentation indicator, parsers would treat leading blanks as indentation.
+    // Without an indentation indicator, parsers would treat leading spaces as indentation.
     if text.starts_with([' ', '\n']) {
         out.push('2');
     }

@@ -104,7 +104,7 @@ fn is_date(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Matches `T` or a blank, a time, and an optional zone.
+/// Matches a separator (`T` or whitespace), then a time, then an optional time zone.
 fn is_time_and_zone(text: &str) -> bool {
     let text = text.trim_start_matches(['T', 't', ' ', '\t']);
     let end = text.find(['Z', '+', '-', ' ', '\t']).unwrap_or(text.len());

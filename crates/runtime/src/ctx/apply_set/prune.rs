@@ -16,8 +16,8 @@ pub(super) fn is_not_found(error: &kube::Error) -> bool {
 }
 
 impl<S> Ctx<S> {
-    /// Deletes an object that left the set, provided that it's still the recorded object and
-    /// belongs to `owner`. Returns `true` if finalizers delay the deletion.
+    /// Deletes an object that left the set, if it's still the recorded object and owned by `owner`.
+    /// Returns `true` if finalizers delay the deletion.
     pub(super) async fn prune(
         &self,
         owner: &SetOwner,
@@ -92,7 +92,7 @@ impl<S> Ctx<S> {
         if let Some(found) = self.find_with(&recorded, entry).await? {
             return Ok(Some(found));
         }
-        // The API version that was used to apply the object may not be served anymore.
+        // The API version that was used to apply the object may no longer be served.
         match self.find_served(entry).await? {
             Some(served) if served.api_version != recorded.api_version => {
                 self.find_with(&served, entry).await

@@ -257,7 +257,7 @@ impl Run {
         debug.set_servers_stopped(servers_stopped.clone());
         debug.add_queues(controllers.iter().map(PreparedController::debug_queue));
         let ready = Arc::new(AtomicBool::new(false));
-        // With conversion webhooks, the check `caches` would deadlock: to list objects stored in a
+        // With conversion webhooks, the `caches` check would deadlock: to list objects stored in a
         // different version, the API server has to call our webhook, and it only does so while this
         // Pod is ready.
         if !routes.has_conversions() {

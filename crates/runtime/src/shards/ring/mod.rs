@@ -88,7 +88,7 @@ pub(crate) struct ClaimsWrite {
 /// What this replica does with a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RangeState {
-    /// The range is not owned by this replica (anymore).
+    /// This replica doesn't own the range, or no longer does.
     Elsewhere,
     /// The range is served, and won't be given up before `not_before`.
     Owned { not_before: Clock },
@@ -171,7 +171,7 @@ impl Ring {
         self.leaving
     }
 
-    /// Returns how long a range has been without an owner, as far as this replica has observed.
+    /// Returns how long a range has been without an owner, as far as this replica knows.
     pub(crate) fn unowned_for(&self, now: Clock) -> Duration {
         let since = self.free_since.iter().flatten().min();
         since.map_or(Duration::ZERO, |since| now.saturating_sub(*since))

@@ -71,7 +71,7 @@ pub(super) async fn happen(fleet: &mut Fleet, happening: Happening) -> Outcome {
         Happening::RollingUpdate => replace(fleet, replicas).await,
         Happening::Join => fleet.start(),
     }
-    // Other replicas don't observe this before the next round.
+    // Other replicas don't notice this before the next round.
     sleep(Duration::from_secs(5)).await;
     fleet.converged().await;
     let converged = started.elapsed();

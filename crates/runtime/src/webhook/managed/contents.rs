@@ -7,10 +7,10 @@
 //! | day | event | Secret: certificate; bundle | served |
 //! |---|---|---|---|
 //! | 60 | `c1` is due. A issues `c2` with the new CA `ca2`, and injects the bundle | `c2`; `ca2`, `ca1` | `c1` |
-//! | 60 + 1 min | all API servers have observed the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
+//! | 60 + 1 min | all API servers have picked up the bundle; A and B switch | `c2`; `ca2`, `ca1` | `c2` |
 //! | 90 | `ca1` has expired and is removed from the bundle | `c2`; `ca2` | `c2` |
 //!
-//! We cannot serve `c2` immediately, because API servers that have not observed the new bundle yet
+//! We cannot serve `c2` immediately, because API servers that haven't picked up the new bundle yet
 //! would reject it. Nor can we drop `ca1` from the bundle on day 60, since replica B may still be
 //! serving `c1`.
 //!
@@ -112,7 +112,8 @@ impl Contents {
         Ok(Self { issued, bundle })
     }
 
-    /// Compares these contents with the Secret. The error is the reason to update it.
+    /// Checks whether the Secret already has these contents. If not, the error says why it needs an
+    /// update.
     pub(super) fn matches(&self, stored: Option<&StoredContents>) -> Result<(), String> {
         let Some(stored) = stored else {
             return Err("the Secret does not exist".to_owned());
@@ -247,7 +248,7 @@ mod tests {
         );
         assert_eq!(first.time_until_age(age, timeline.start), Duration::ZERO);
         assert_eq!(second.time_until_age(age, now).as_secs(), 1);
-        // The other replicas observe this before their certificate expires.
+        // The other replicas notice this before their certificate expires.
         let (same, changed) = timeline.reconcile(61, Some(&first.issued));
         assert!(!changed && same.issued.is(&second.issued));
         let (later, changed) = timeline.reconcile(90, Some(&second.issued));

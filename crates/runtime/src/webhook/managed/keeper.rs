@@ -172,7 +172,7 @@ impl Keeper {
             self.serve(&contents.issued);
         }
         // A replica started during a rotation serves the new certificate immediately. Delay its
-        // readiness, so that the API servers have time to observe the new CA.
+        // readiness, so that the API servers have time to pick up the new CA.
         let aging = contents.time_until_age(self.settings.propagation_delay(), now);
         if aging.is_zero() {
             self.set_injected(unreferenced);
@@ -195,7 +195,7 @@ impl Keeper {
         });
     }
 
-    /// Returns the delay until all API servers have observed the CA of this certificate.
+    /// Returns the delay until all API servers have picked up the CA of this certificate.
     fn remaining_propagation(&mut self, issued: &Arc<Issued>, changed: bool) -> Duration {
         let since = match &self.injected {
             Some((of, since)) if !changed && of.is(issued) => *since,

@@ -2,8 +2,8 @@
 //! files.
 //!
 //! All replicas serve the same certificate, since it's stored in a Secret. If the Secret is empty
-//! or the certificate is due for renewal, the first replica to observe this writes a new one. If
-//! two replicas try concurrently, one gets a conflict. Each replica also watches the Secret, and
+//! or the certificate is due for renewal, the first replica to notice writes a new one. If two
+//! replicas try concurrently, one gets a conflict. Each replica also watches the Secret, and
 //! maintains the CA bundle in webhook configurations and CRDs that refer to the operator's service.
 //!
 //! [`contents`] determines the contents of the Secret, [`inject`] updates CA bundles, and
@@ -47,7 +47,7 @@ const LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The certificate is rotated after two thirds of its lifetime, without any failed requests or
 /// restarts. From then on, the new CA is trusted in addition to the old one, until the old one
 /// expires. The new certificate is not served immediately, because it takes some time until all API
-/// servers have observed the new CA.
+/// servers have picked up the new CA.
 ///
 /// # Permissions
 ///
@@ -224,7 +224,7 @@ impl Settings {
         ]
     }
 
-    /// Delay until all replicas of the API server have observed a new CA bundle.
+    /// Delay until all replicas of the API server have picked up a new CA bundle.
     fn propagation_delay(&self) -> Duration {
         (self.lifetime / 30).min(Duration::from_secs(60))
     }
