@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use rbuilder_testing::fake::Verb;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::BoxError;
 
@@ -152,7 +153,15 @@ impl Network {
         let Some(object) = world::find(&self.server, name) else {
             return;
         };
-        if let Some(patch) = world::foreign_change(&object) {
+        let requests = self.server.requests();
+        let writes = requests
+            .iter()
+            .filter(|request| {
+                matches!(request.verb, Verb::Create | Verb::Update) && request.subresource.is_none()
+            })
+            .filter(|request| ObjectName::of_request(request) == *name);
+        let written: Vec<&Value> = writes.map(|request| &request.body).collect();
+        if let Some(patch) = world::foreign_change(&object, &written) {
             self.merge(Actor::Other, name, "", &patch).await;
         }
     }

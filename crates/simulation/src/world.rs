@@ -192,19 +192,33 @@ pub(crate) fn owner_lives(server: &ApiServer, object: &Value) -> bool {
 }
 
 /// Returns a merge patch for some simple field in the spec or data that has a field manager, if
-/// there is one.
-pub(crate) fn foreign_change(object: &Value) -> Option<Value> {
+/// there is one. `written` are the bodies with which the object was created or replaced.
+pub(crate) fn foreign_change(object: &Value, written: &[&Value]) -> Option<Value> {
     let managers = object["metadata"]["managedFields"].as_array()?;
     managers
         .iter()
         .filter(|manager| manager["subresource"].is_null())
-        .find_map(|manager| changed_field(&manager["fieldsV1"], object, true))
+        .find_map(|manager| {
+            // The server's defaults belong to whoever created the object, but no operator has to
+            // restore what it never wrote. With an apply, they belong to nobody.
+            let written = if manager["operation"] == "Apply" {
+                &[]
+            } else {
+                written
+            };
+            changed_field(&manager["fieldsV1"], object, written, true)
+        })
 }
 
-fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> {
+/// Fields that are not in any of `written` are skipped, unless that's empty.
+fn changed_field(fields: &Value, value: &Value, written: &[&Value], is_root: bool) -> Option<Value> {
     fields.as_object()?.iter().find_map(|(name, inner)| {
         let name = name.strip_prefix("f:")?;
         if is_root && matches!(name, "metadata" | "status" | "apiVersion" | "kind") {
+            return None;
+        }
+        let below: Vec<&Value> = written.iter().filter_map(|body| body.get(name)).collect();
+        if below.is_empty() && !written.is_empty() {
             return None;
         }
         let value = value.get(name)?;
@@ -214,7 +228,7 @@ fn changed_field(fields: &Value, value: &Value, is_root: bool) -> Option<Value> 
             // Strings in a spec mostly follow a format. Only modify free text, e.g. the data of a
             // ConfigMap.
             Value::String(text) if !is_root => json!(format!("{text}x")),
-            Value::Object(_) => changed_field(inner, value, false)?,
+            Value::Object(_) => changed_field(inner, value, &below, false)?,
             _ => return None,
         };
         Some(json!({ name: changed }))

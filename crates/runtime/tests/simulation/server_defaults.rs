@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::ResourceExt;
-use kube::api::{Api, DeleteParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Resource, ResourceExt};
 use rbuilder::simulation::Oracle;
 use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::{Value, json};
@@ -61,5 +61,32 @@ fn defaults_and_canonical_quantities_lead_to_hot_loops() {
     }
     let repaired = |manager| register(manager, "/spec/template/spec/containers/0/image");
     let report = simulate(repaired).histories(20).run();
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+/// Restores the field that the operator has written. The server's defaults may be changed by others.
+async fn creates_and_restores(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let api: Api<Deployment> = Api::namespaced(ctx.client(), "default");
+    let mut wanted = wanted(&widget)?;
+    wanted.metadata.owner_references = Some(widget.controller_owner_ref(&()).into_iter().collect());
+    let Some(found) = api.get_opt(&widget.name_any()).await? else {
+        api.create(&PostParams::default(), &wanted).await?;
+        return Ok(Action::await_change());
+    };
+    if found.spec.replicas != wanted.spec.replicas {
+        let patch = Patch::Merge(json!({ "spec": { "replicas": wanted.spec.replicas } }));
+        api.patch(&widget.name_any(), &PatchParams::default(), &patch)
+            .await?;
+    }
+    Ok(Action::await_change())
+}
+
+#[test]
+fn others_may_change_defaults_of_the_server() {
+    let register = |manager: Manager| {
+        let controller = Controller::new(creates_and_restores, ());
+        manager.controller(controller.watch(Watch::<Deployment, _>::owned()))
+    };
+    let report = simulate(register).histories(60).run();
     assert!(report.failures.is_empty(), "{report}");
 }
