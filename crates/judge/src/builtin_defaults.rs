@@ -108,6 +108,11 @@ fn text<'f>(fields: &'f Fields, name: &str) -> &'f str {
     fields.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
+fn has_items(fields: &Fields, name: &str) -> bool {
+    let items = fields.get(name).and_then(Value::as_array);
+    items.is_some_and(|items| !items.is_empty())
+}
+
 fn set_secret_defaults(secret: &mut Fields) {
     set(secret, "type", "Opaque");
     encode_bytes_again(secret.get_mut("data"));
@@ -185,11 +190,8 @@ fn set_service_defaults(spec: &mut Fields) {
         }
     });
     let kind = text(spec, "type").to_owned();
-    let has_external_ips = spec
-        .get("externalIPs")
-        .and_then(Value::as_array)
-        .is_some_and(|list| !list.is_empty());
-    if matches!(&*kind, "NodePort" | "LoadBalancer") || kind == "ClusterIP" && has_external_ips {
+    if matches!(&*kind, "NodePort" | "LoadBalancer") || kind == "ClusterIP" && has_items(spec, "externalIPs")
+    {
         set(spec, "externalTrafficPolicy", "Cluster");
     }
     if kind != "ExternalName" {
@@ -311,11 +313,7 @@ fn set_cron_job_defaults(spec: &mut Fields) {
 
 fn set_autoscaler_defaults(spec: &mut Fields) {
     set(spec, "minReplicas", 1);
-    let has_metrics = spec
-        .get("metrics")
-        .and_then(Value::as_array)
-        .is_some_and(|list| !list.is_empty());
-    if !has_metrics {
+    if !has_items(spec, "metrics") {
         let target = json!({ "type": "Utilization", "averageUtilization": 80 });
         let metric = json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } });
         spec.insert("metrics".to_owned(), json!([metric]));
@@ -328,13 +326,8 @@ fn set_network_policy_defaults(spec: &mut Fields) {
             each(rule, "ports", |port| set(port, "protocol", "TCP"))
         });
     }
-    let has = |spec: &Fields, name: &str| {
-        spec.get(name)
-            .and_then(Value::as_array)
-            .is_some_and(|list| !list.is_empty())
-    };
-    if !has(spec, "policyTypes") {
-        let types: &[&str] = if has(spec, "egress") {
+    if !has_items(spec, "policyTypes") {
+        let types: &[&str] = if has_items(spec, "egress") {
             &["Ingress", "Egress"]
         } else {
             &["Ingress"]

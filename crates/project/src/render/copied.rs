@@ -105,7 +105,7 @@ impl CopiedParts {
 }
 
 fn names_in_crd(text: Option<String>) -> Vec<String> {
-    let crd: Value = rbuilder_yaml::parse(&text.unwrap_or_default()).unwrap_or_default();
+    let crd = rbuilder_yaml::parse_value(&text.unwrap_or_default()).unwrap_or_default();
     let names = &crd["spec"]["names"];
     let list = |key: &str| names[key].as_array().cloned().unwrap_or_default();
     let mut arguments = Vec::new();

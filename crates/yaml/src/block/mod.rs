@@ -63,7 +63,7 @@ fn read_lines<T: Tree>(text: &str, length: usize) -> Option<Vec<T>> {
             }
             Peeked::Line(line) => line,
         };
-        documents.push(reader.collection(line.start, line.indent, 0)?);
+        documents.push(reader.collection(line.start, line.indent, 0)??);
         match reader.peek()? {
             Peeked::Line(_) => return None,
             Peeked::End => {}
@@ -168,16 +168,23 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Reads the mapping or sequence whose first entry is at `start`, in the given column.
-    fn collection<T: Tree>(&mut self, start: usize, column: usize, depth: usize) -> Option<T> {
+    /// Reads the mapping or sequence whose first entry is at `start`, in the given column. The inner
+    /// value is `None` for a scalar.
+    fn collection<T: Tree>(&mut self, start: usize, column: usize, depth: usize) -> Option<Option<T>> {
+        let key = match self.is_item(start) {
+            true => None,
+            false => match self.key(start)? {
+                Some(key) => Some(key),
+                None => return Some(None),
+            },
+        };
         if depth > DEEPEST {
             return None;
         }
-        if self.is_item(start) {
-            return self.sequence(start, column, depth);
+        match key {
+            Some(key) => self.mapping(start, key, column, depth).map(Some),
+            None => self.sequence(start, column, depth).map(Some),
         }
-        let key = self.key(start)??;
-        self.mapping(start, key, column, depth)
     }
 
     /// Reads a mapping whose first key has already been read.
@@ -218,13 +225,11 @@ impl<'a> Reader<'a> {
     fn item<T: Tree>(&mut self, dash: usize, column: usize, depth: usize) -> Option<T> {
         let after = dash + 1;
         let start = after + count_spaces(&self.text[after..]);
-        let is_nested = match self.text.as_bytes()[start] {
-            b'\n' | b'#' => false,
-            _ => self.is_item(start) || self.key(start)?.is_some(),
-        };
-        if is_nested {
+        if !matches!(self.text.as_bytes()[start], b'\n' | b'#')
             // Further entries are aligned with the first one, which is on the line of the dash.
-            return self.collection(start, column + (start - dash), depth + 1);
+            && let Some(nested) = self.collection(start, column + (start - dash), depth + 1)?
+        {
+            return Some(nested);
         }
         self.value(after, column, false, depth)
     }
@@ -245,14 +250,14 @@ impl<'a> Reader<'a> {
         let line_end = self.next_line - 1;
         match self.peek()? {
             Peeked::Line(line) if line.indent > column => {
-                if self.is_item(line.start) || self.key(line.start)?.is_some() {
-                    return self.collection(line.start, line.indent, depth + 1);
+                match self.collection(line.start, line.indent, depth + 1)? {
+                    Some(nested) => Some(nested),
+                    None => self.scalar(line.start, column),
                 }
-                self.scalar(line.start, column)
             }
             // The items of a field's list may be in the same column as the key.
             Peeked::Line(line) if is_field && line.indent == column && self.is_item(line.start) => {
-                self.collection(line.start, line.indent, depth + 1)
+                self.collection(line.start, line.indent, depth + 1)?
             }
             _ => {
                 // The place at which the general parser detects a missing value.
