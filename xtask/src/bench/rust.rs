@@ -8,8 +8,8 @@ use rbuilder_catalogue::versions;
 
 use super::{Shape, shapes};
 
-/// Writes a package with the given number of kinds, each of which has [`FIELDS`] fields. Returns
-/// the size of the source in bytes.
+/// Writes a package with the given number of kinds, each of which has
+/// [`FIELDS`](super::FIELDS) fields. Returns the size of the source in bytes.
 pub(super) fn write_kinds(folder: &Path, kinds: usize) -> Result<usize> {
     fs_err::create_dir_all(folder.join("src"))?;
     fs_err::write(
