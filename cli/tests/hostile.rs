@@ -123,7 +123,7 @@ fn forge(folder: &Folder, folders: &str, entries: &str, rest: &str) {
     let journal = folder.path().join(JOURNAL);
     File::create(&journal).expect("a file");
     let text = format!(
-        "{{\"begin\":{{\"format\":2,\"journal\":{},\"root\":{},\"folders\":[{folders}],\"entries\":[{entries}]}}}}\n{rest}",
+        "{{\"begin\":{{\"format\":3,\"journal\":{},\"root\":{},\"folders\":[{folders}],\"entries\":[{entries}]}}}}\n{rest}",
         inode(&journal),
         inode(folder.path())
     );
@@ -131,12 +131,9 @@ fn forge(folder: &Folder, folders: &str, entries: &str, rest: &str) {
 }
 
 fn create_entry(path: &str, text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    let length = text.len();
+    let (length, checksum) = (text.len(), crc32fast::hash(text.as_bytes()));
     format!(
-        "{{\"path\":\"{path}\",\"action\":\"create\",\"before\":null,\"after\":{{\"length\":{length},\"hash\":\"{hash:016x}\"}}}}"
+        "{{\"path\":\"{path}\",\"action\":\"create\",\"before\":null,\"after\":{{\"length\":{length},\"checksum\":{checksum}}}}}"
     )
 }
 
@@ -342,7 +339,7 @@ fn rejects_copied_and_tracked_journals() {
 /// way.
 #[test]
 fn ignores_incomplete_journals() {
-    for text in ["", "{\"begin\":{\"format\":2,"] {
+    for text in ["", "{\"begin\":{\"format\":3,"] {
         let folder = project();
         folder.write(JOURNAL, text);
         for line in READS {

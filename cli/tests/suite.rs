@@ -1,5 +1,5 @@
-//! All tests of the command in one program: see `xtask/src/tidy/suites.rs`. `crash`,
-//! `envtest` and `migrate_storage` are separate programs.
+//! All tests of the command in one program: see `xtask/src/tidy/suites.rs`. `cost`,
+//! `crash`, `envtest` and `migrate_storage` are separate programs.
 
 #[path = "support/hand_edit.rs"]
 mod hand_edit;

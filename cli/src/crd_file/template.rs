@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
 use serde_json::Value;
 
 pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
@@ -13,10 +14,10 @@ pub(crate) const FILLED_IN: &str = "filled-in-by-helm";
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
 pub(super) fn is_template(text: &str) -> bool {
-    if !text.contains("{{") {
+    if memmem::find(text.as_bytes(), b"{{").is_none() {
         return false;
     }
-    match rbuilder_yaml::parse_all::<Value>(text) {
+    match rbuilder_yaml::parse_values(text) {
         // Plain YAML only has braces within a schema, e.g. in a description.
         Ok(documents) => documents.iter().any(has_braces_outside_of_schemas),
         Err(_) => true,

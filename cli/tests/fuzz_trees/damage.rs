@@ -340,12 +340,7 @@ fn journal(site: &Site, random: &mut Random) -> String {
                 put(&beside(end), "payload\n");
             }
         }
-        let content = |text: &str| {
-            let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
-            serde_json::json!({ "length": text.len(), "hash": format!("{hash:016x}") })
-        };
+        let content = |text: &str| serde_json::json!({ "length": text.len(), "checksum": crc32fast::hash(text.as_bytes()) });
         let there = text_of(&real);
         let (before, after) = match random.below(4) {
             0 => (content(&there), content("payload\n")),
@@ -374,7 +369,7 @@ fn journal(site: &Site, random: &mut Random) -> String {
         .filter(|_| random.once_in(3))
         .collect();
     let begin = serde_json::json!({ "begin": {
-        "format": 2, "journal": inode(&path) + wrong, "root": inode(site.project), "folders": folders, "entries": entries,
+        "format": 3, "journal": inode(&path) + wrong, "root": inode(site.project), "folders": folders, "entries": entries,
     }});
     let mut text = format!("{begin}\n");
     if !random.once_in(4) {

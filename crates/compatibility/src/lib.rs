@@ -16,6 +16,7 @@
 //! | subresources, selectable fields and columns of versions | `version_parts` |
 //! | schemas, node by node | `schema` |
 //! | the search for objects | `witness` |
+//! | narrower schemas, without a search | `narrowing` |
 //! | roles | `roles` |
 //! | webhook configurations | `webhooks` |
 //!
@@ -31,6 +32,7 @@ mod crd;
 mod definition;
 mod level;
 mod losses;
+mod narrowing;
 mod objects;
 mod path;
 mod place;
@@ -45,6 +47,7 @@ mod witness;
 pub use change::{Change, Effect, Witness};
 pub use level::{Level, Party};
 pub use losses::{Losses, find_losses};
+pub use narrowing::{Narrowing, find_narrowings};
 pub use objects::{compare, compare_within, is_compared};
 pub use rules::{RULES, Rule};
 pub use witness::{Budget, StoredJudge, StoredVerdict};

@@ -6,12 +6,9 @@
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
 use rbuilder_generator::{Diagnostic, FieldPath, FileRange, Options, Sources, find_fields};
-use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
-use super::layout::Layout;
-use crate::crd_file::without_template;
-use crate::plan::Plan;
+use super::definition::ChangedFile;
 
 /// Search budget for examples, lower than in `rbuilder diff`.
 const STEPS: u64 = 30_000;
@@ -38,26 +35,26 @@ const HARMLESS: [&str; 1] = ["default-added"];
 ///
 /// `is_released` tells whether the CRD in a file may exist in a cluster.
 pub(super) fn find_breaking(
-    plan: &Plan,
-    layout: &Layout,
+    changed: &[ChangedFile],
     sources: &dyn Sources,
     options: &Options,
     is_released: &dyn Fn(&str) -> bool,
 ) -> Vec<Diagnostic> {
     let budget = Budget::of(STEPS);
     let mut found: Vec<(&str, FieldPath, Change)> = Vec::new();
-    for (path, change) in plan.changes() {
+    for ChangedFile {
+        path, before, after, ..
+    } in changed
+    {
         // Constraints change all the time while a kind is being developed, so only compare released
         // CRDs.
-        let (before, after) = (change.before(), change.after().unwrap_or_default());
-        if !layout.holds_crd(path) || before.is_empty() || after.is_empty() || !is_released(path) {
+        if before.is_empty() || after.is_empty() || !is_released(path) {
             continue;
         }
-        let (before, after) = (read_objects(before), read_objects(after));
         // The generated CRD is valid. If the old file is unreadable, it wasn't written by us.
-        let changes = compare_within(&before, &after, &budget).unwrap_or_default();
+        let changes = compare_within(before, after, &budget).unwrap_or_default();
         let warned = changes.into_iter().filter(is_warned_of);
-        found.extend(warned.filter_map(|change| Some((&**path, field_path(&change, &after)?, change))));
+        found.extend(warned.filter_map(|change| Some((path.as_str(), field_path(&change, after)?, change))));
     }
     if found.is_empty() {
         return Vec::new();
@@ -71,10 +68,6 @@ pub(super) fn find_breaking(
             warn(change, place)
         })
         .collect()
-}
-
-fn read_objects(text: &str) -> Vec<Value> {
-    parse_documents(&without_template(text)).unwrap_or_default()
 }
 
 fn is_warned_of(change: &Change) -> bool {

@@ -1,93 +1,114 @@
-//! Compares CRDs before and after a run, as needed for several warnings.
+//! CRDs before and after a run, as needed for several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
 use rbuilder_yaml::parse_documents;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Definition {
-    pub(super) group: String,
-    pub(super) scope: String,
-    pub(super) names: Names,
-    pub(super) versions: Vec<Version>,
+/// The names and versions of a CRD. Values of a wrong type count as missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Definition<'v> {
+    spec: &'v Value,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Names {
-    pub(super) kind: String,
-    pub(super) plural: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Version {
-    pub(super) name: String,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Version<'v> {
+    pub(super) name: &'v str,
     pub(super) storage: bool,
-    pub(super) schema: Validation,
+    pub(super) schema: &'v Value,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct Validation {
-    #[serde(rename = "openAPIV3Schema")]
-    pub(super) open_api_v3_schema: Value,
-}
-
-impl Definition {
-    /// Parses all CRDs in a file. Empty if it isn't valid YAML.
-    pub(super) fn read_all(text: &str) -> Vec<Definition> {
-        let documents = parse_documents(&without_template(text)).unwrap_or_default();
-        let documents = documents.into_iter();
-        documents
-            .filter_map(|mut crd| serde_json::from_value(crd.get_mut("spec")?.take()).ok())
-            .collect()
+impl<'v> Definition<'v> {
+    pub(super) fn list(objects: &'v [Value]) -> impl Iterator<Item = Definition<'v>> {
+        let crds = objects
+            .iter()
+            .filter(|object| object["kind"] == "CustomResourceDefinition");
+        crds.map(|crd| Definition { spec: &crd["spec"] })
     }
 
-    pub(super) fn name(&self) -> String {
-        format!("{}.{}", self.names.plural, self.group)
+    pub(super) fn group(self) -> &'v str {
+        text(&self.spec["group"])
     }
 
-    pub(super) fn is_same_crd(&self, other: &Definition) -> bool {
-        (&self.group, &self.names.plural) == (&other.group, &other.names.plural)
+    pub(super) fn scope(self) -> &'v str {
+        text(&self.spec["scope"])
+    }
+
+    pub(super) fn kind(self) -> &'v str {
+        text(&self.spec["names"]["kind"])
+    }
+
+    pub(super) fn plural(self) -> &'v str {
+        text(&self.spec["names"]["plural"])
+    }
+
+    pub(super) fn name(self) -> String {
+        format!("{}.{}", self.plural(), self.group())
+    }
+
+    pub(super) fn versions(self) -> impl Iterator<Item = Version<'v>> {
+        let versions = self.spec["versions"].as_array().into_iter().flatten();
+        versions.map(|version| Version {
+            name: text(&version["name"]),
+            storage: version["storage"] == true,
+            schema: &version["schema"]["openAPIV3Schema"],
+        })
+    }
+
+    pub(super) fn is_same_crd(self, other: Definition<'_>) -> bool {
+        (self.group(), self.plural()) == (other.group(), other.plural())
     }
 
     /// Location of the kind in the source, or else of the manifest.
-    pub(super) fn place(&self, path: &str, kinds: &[KindSummary]) -> FileRange {
-        let names = (&self.group, &self.names.plural);
-        let kind = kinds.iter().find(|kind| (&kind.group, &kind.plural) == names);
+    pub(super) fn place(self, path: &str, kinds: &[KindSummary]) -> FileRange {
+        let names = (self.group(), self.plural());
+        let mut kinds = kinds.iter();
+        let kind = kinds.find(|kind| (kind.group.as_str(), kind.plural.as_str()) == names);
         kind.map_or_else(|| FileRange::new(path, 0..0), |kind| kind.place.clone())
     }
 }
 
-pub(super) struct ChangedFile<'p> {
-    pub(super) path: &'p str,
-    pub(super) before: Vec<Definition>,
-    pub(super) after: Vec<Definition>,
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
-impl<'p> ChangedFile<'p> {
-    pub(super) fn read(path: &'p str, before: &str, after: &str) -> Self {
+/// Parses the objects in a manifest. Empty if it isn't valid YAML, as then it can't be ours.
+pub(super) fn read_objects(text: &str) -> Vec<Value> {
+    parse_documents(&without_template(text)).unwrap_or_default()
+}
+
+/// A file with CRDs that the plan changes. Parsing it costs about as much as generating it, so it
+/// is only parsed once.
+pub(super) struct ChangedFile {
+    pub(super) path: String,
+    /// The objects in the file. Empty for a new one.
+    pub(super) before: Vec<Value>,
+    /// The objects that will be in the file. Empty if it is deleted.
+    pub(super) after: Vec<Value>,
+    pub(super) is_deleted: bool,
+}
+
+impl ChangedFile {
+    pub(super) fn read(path: &str, before: &str, after: Option<&str>) -> Self {
         ChangedFile {
-            path,
-            before: Definition::read_all(before),
-            after: Definition::read_all(after),
+            path: path.to_owned(),
+            before: read_objects(before),
+            after: after.map(read_objects).unwrap_or_default(),
+            is_deleted: after.is_none(),
         }
     }
 
-    pub(super) fn kept(&self) -> impl Iterator<Item = (&Definition, &Definition)> {
-        let new = |old: &Definition| self.after.iter().find(|new| new.is_same_crd(old));
-        self.before.iter().filter_map(move |old| Some((old, new(old)?)))
+    /// The CRDs that are in the file both before and after the change.
+    pub(super) fn kept(&self) -> impl Iterator<Item = (Definition<'_>, Definition<'_>)> {
+        let new = |old| Definition::list(&self.after).find(|new| new.is_same_crd(old));
+        Definition::list(&self.before).filter_map(move |old| Some((old, new(old)?)))
     }
 }
 
-pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<ChangedFile<'p>> {
+pub(super) fn read_changed_files(plan: &Plan, layout: &Layout) -> Vec<ChangedFile> {
     let changes = plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
     // If none of them existed before, e.g. in the first run, don't parse everything that was just
     // generated.
@@ -98,6 +119,6 @@ pub(super) fn read_changed_files<'p>(plan: &'p Plan, layout: &Layout) -> Vec<Cha
         return Vec::new();
     }
     changes
-        .map(|(path, change)| ChangedFile::read(path, change.before(), change.after().unwrap_or_default()))
+        .map(|(path, change)| ChangedFile::read(path, change.before(), change.after()))
         .collect()
 }

@@ -10,25 +10,27 @@ use rbuilder_generator::{
     Diagnostic, FileRange, LeftOut, MarkKind, Options, Sources, Standing, StandingMarker, Webhook,
     WebhookKind, find_standing_markers,
 };
-use serde::Deserialize;
 
+use super::definition::{ChangedFile, Definition, Version, read_objects};
 use super::layout::Layout;
 use super::permissions::{Granted, Permission, lost_permissions};
-use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
 /// Reports each marker in the source whose output would be removed from the manifests.
 pub(super) fn find_losses(
     plan: &Plan,
+    changed: &[ChangedFile],
     layout: &Layout,
     sources: &dyn Sources,
     options: &Options,
 ) -> Vec<Diagnostic> {
-    let lost: Vec<Lost> = plan
-        .changes()
-        .iter()
-        .flat_map(|(path, change)| lost_from(path, change, layout))
-        .collect();
+    let of_crds = changed.iter().flat_map(|file| {
+        let versions = lost_versions(file).into_iter();
+        versions.map(|what| Lost::new(&file.path, what))
+    });
+    let others = plan.changes().iter();
+    let of_others = others.flat_map(|(path, change)| lost_from(path, change, layout));
+    let lost: Vec<Lost> = of_crds.chain(of_others).collect();
     if lost.is_empty() {
         return Vec::new();
     }
@@ -66,44 +68,12 @@ enum LostPart {
     },
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Document {
-    kind: String,
-    spec: CrdSpec,
-    webhooks: Vec<Named>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CrdSpec {
-    group: String,
-    names: CrdNames,
-    versions: Vec<Named>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CrdNames {
-    kind: String,
-    plural: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Named {
-    name: String,
-}
-
 fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
-    let (before, after) = match change {
-        Change::Create { .. } => return Vec::new(),
-        Change::Edit { before, after } | Change::Replace { before, after } => (before, after.as_str()),
-        Change::Delete { before } => (before, ""),
-    };
-    let lost: Vec<LostPart> = if layout.holds_crd(path) {
-        lost_versions(before, after)
-    } else if layout.is_role(path) {
+    let (before, after) = (change.before(), change.after().unwrap_or_default());
+    if before.is_empty() {
+        return Vec::new();
+    }
+    let lost: Vec<LostPart> = if layout.is_role(path) {
         let permissions = lost_permissions(before, after);
         (!permissions.is_empty())
             .then_some(LostPart::Permissions(permissions))
@@ -114,44 +84,25 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
     } else {
         Vec::new()
     };
-    let path = path.to_owned();
-    lost.into_iter()
-        .map(|what| Lost {
-            path: path.clone(),
-            what,
-        })
-        .collect()
+    lost.into_iter().map(|what| Lost::new(path, what)).collect()
 }
 
-/// Parses the documents in a manifest. Empty on failure, since the manifest can't be ours.
-fn documents(text: &str) -> Vec<Document> {
-    rbuilder_yaml::parse_all(&without_template(text)).unwrap_or_default()
-}
-
-fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {
-    let kept: Vec<CrdSpec> = documents(after).into_iter().map(|crd| crd.spec).collect();
+fn lost_versions(file: &ChangedFile) -> Vec<LostPart> {
     let mut lost = Vec::new();
-    for CrdSpec {
-        group,
-        names,
-        versions,
-    } in documents(before).into_iter().map(|crd| crd.spec)
-    {
-        let same = kept
-            .iter()
-            .find(|crd| crd.group == group && crd.names.plural == names.plural);
-        let kept_versions = same.map_or(&[][..], |crd| &crd.versions);
-        for version in versions
-            .into_iter()
-            .filter(|version| kept_versions.iter().all(|kept| kept.name != version.name))
-        {
+    for crd in Definition::list(&file.before) {
+        let same = Definition::list(&file.after).find(|new| new.is_same_crd(crd));
+        let is_kept = |version: &Version<'_>| {
+            let mut kept = same.into_iter().flat_map(Definition::versions);
+            kept.any(|kept| kept.name == version.name)
+        };
+        for version in crd.versions().filter(|version| !is_kept(version)) {
             lost.push(LostPart::Version {
-                group: group.clone(),
-                plural: names.plural.clone(),
-                kind: names.kind.clone(),
-                version: version.name,
+                group: crd.group().to_owned(),
+                plural: crd.plural().to_owned(),
+                kind: crd.kind().to_owned(),
+                version: version.name.to_owned(),
                 whole: same.is_none(),
-                with_file: after.is_empty(),
+                with_file: file.is_deleted,
             });
         }
     }
@@ -160,14 +111,13 @@ fn lost_versions(before: &str, after: &str) -> Vec<LostPart> {
 
 fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
     let named = |text: &str| -> BTreeSet<(bool, String)> {
-        documents(text)
-            .into_iter()
-            .flat_map(|document| {
-                let mutates = document.kind == "MutatingWebhookConfiguration";
-                document
-                    .webhooks
-                    .into_iter()
-                    .map(move |webhook| (mutates, webhook.name))
+        let configurations = read_objects(text).into_iter();
+        configurations
+            .flat_map(|configuration| {
+                let mutates = configuration["kind"] == "MutatingWebhookConfiguration";
+                let webhooks = configuration["webhooks"].as_array().into_iter().flatten();
+                let names = webhooks.filter_map(|webhook| webhook["name"].as_str());
+                names.map(|name| (mutates, name.to_owned())).collect::<Vec<_>>()
             })
             .collect()
     };
@@ -187,6 +137,11 @@ fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
 }
 
 impl Lost {
+    fn new(path: &str, what: LostPart) -> Lost {
+        let path = path.to_owned();
+        Lost { path, what }
+    }
+
     fn is_of(&self, marker: &StandingMarker) -> bool {
         match (&self.what, marker) {
             (

@@ -176,7 +176,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             made = Err(error);
         }
     });
-    release_source(&mut found, request);
+    release(std::mem::take(&mut found.source), request);
     let is_complete = !has_errors(&found.diagnostics);
     if is_complete || options.keep_going {
         let made = made?;
@@ -189,7 +189,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             check_path_untracked(tree.root(), path).is_err()
         });
         found.diagnostics.extend(unreadable);
-        let broken = breaking::find_breaking(plan, &request.layout, &sources, &options, &|path| {
+        let broken = breaking::find_breaking(&changed, &sources, &options, &|path| {
             check_path_untracked(tree.root(), path).is_err()
         });
         found.diagnostics.extend(broken);
@@ -223,7 +223,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             found.diagnostics.extend(find_misspelled_keys(&text));
         }
         if !request.prunes_standing {
-            let losses = find_losses(plan, &request.layout, &sources, &options);
+            let losses = find_losses(plan, &changed, &request.layout, &sources, &options);
             if !losses.is_empty() {
                 add_losses(&mut found.diagnostics, losses);
                 return Err(source_errors(&found, &sources, request));
@@ -231,7 +231,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
         found.diagnostics.extend(nothing);
         let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
-        let removed = find_removed(plan, &request.layout, request.removes_tracked, &is_tracked);
+        let removed = find_removed(&changed, request.removes_tracked, &is_tracked);
+        release(changed, request);
         let is_refused = removed.iter().any(Diagnostic::is_error);
         found.diagnostics.extend(removed);
         if is_refused {
@@ -260,15 +261,14 @@ pub(super) fn generate_in_memory(
     let sources = sources(plan, tree)?;
     let options = options(&sources, request)?;
     let mut found = generate_each(&sources, &options, each);
-    release_source(&mut found, request);
+    release(std::mem::take(&mut found.source), request);
     Ok((sources, found))
 }
 
-fn release_source(found: &mut Findings, request: &Request) {
-    let source = std::mem::take(&mut found.source);
+fn release<T>(value: T, request: &Request) {
     if request.is_last {
         // Don't bother freeing memory right before the process exits.
-        std::mem::forget(source);
+        std::mem::forget(value);
     }
 }
 
@@ -283,7 +283,7 @@ fn read(
         is_empty = false;
         each(file);
     });
-    release_source(&mut found, request);
+    release(std::mem::take(&mut found.source), request);
     if is_empty && !has_errors(&found.diagnostics) {
         let said = explain_nothing(&found, sources);
         found.diagnostics.extend(said);

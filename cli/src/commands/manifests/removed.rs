@@ -7,48 +7,37 @@ use std::collections::BTreeSet;
 
 use rbuilder_generator::{Diagnostic, FileRange};
 
-use super::definition::Definition;
-use super::layout::Layout;
-use crate::plan::{Change, Plan};
+use super::definition::{ChangedFile, Definition};
 
 /// Reports each CRD that would be removed: as an error if git tracks the file and `--prune` isn't
 /// set, otherwise as a warning.
 pub(super) fn find_removed(
-    plan: &Plan,
-    layout: &Layout,
+    changed: &[ChangedFile],
     removes_tracked: bool,
     is_tracked: &dyn Fn(&str) -> bool,
 ) -> Vec<Diagnostic> {
-    let changes = || plan.changes().iter().filter(|(path, _)| layout.holds_crd(path));
-    let kept: BTreeSet<String> = changes()
-        .flat_map(|(_, change)| Definition::read_all(change.after().unwrap_or_default()))
-        .map(|crd| crd.name())
+    let kept: BTreeSet<String> = changed
+        .iter()
+        .flat_map(|file| Definition::list(&file.after))
+        .map(Definition::name)
         .collect();
-    changes()
-        .flat_map(|(path, change)| {
-            let removed = removed_from(path, change, &kept);
-            removed.into_iter().map(move |(path, crd)| (path, change, crd))
-        })
-        .map(|(path, change, crd)| match !removes_tracked && is_tracked(path) {
-            true => error(path, change, &crd),
-            false => warning(path, change, &crd),
+    let before = changed
+        .iter()
+        .flat_map(|file| Definition::list(&file.before).map(move |crd| (file, crd)));
+    before
+        .filter(|(_, crd)| !kept.contains(&crd.name()))
+        .map(|(file, crd)| match !removes_tracked && is_tracked(&file.path) {
+            true => error(file, crd),
+            false => warning(file, crd),
         })
         .collect()
 }
 
-fn name_removed(path: &str, change: &Change, crd: &Definition) -> String {
-    match change.after() {
-        Some(_) => format!("`{}` in `{path}`", crd.name()),
-        None => format!("`{path}`"),
+fn name_removed(file: &ChangedFile, crd: Definition<'_>) -> String {
+    match file.is_deleted {
+        false => format!("`{}` in `{}`", crd.name(), file.path),
+        true => format!("`{}`", file.path),
     }
-}
-
-fn removed_from<'a>(path: &'a str, change: &Change, kept: &BTreeSet<String>) -> Vec<(&'a str, Definition)> {
-    let removed = Definition::read_all(change.before()).into_iter();
-    removed
-        .filter(|crd| !kept.contains(&crd.name()))
-        .map(|crd| (path, crd))
-        .collect()
 }
 
 fn describe_removal(crd: &str, kind: &str) -> String {
@@ -57,13 +46,13 @@ fn describe_removal(crd: &str, kind: &str) -> String {
     )
 }
 
-fn error(path: &str, change: &Change, crd: &Definition) -> Diagnostic {
-    let consequence = describe_removal(&crd.name(), &crd.names.kind);
+fn error(file: &ChangedFile, crd: Definition<'_>) -> Diagnostic {
+    let consequence = describe_removal(&crd.name(), crd.kind());
     Diagnostic::error(
-        FileRange::new(path, 0..0),
+        FileRange::new(&file.path, 0..0),
         format!(
             "{} would be deleted, because the source no longer defines the kind: {consequence}",
-            name_removed(path, change, crd)
+            name_removed(file, crd)
         ),
     )
     .help(
@@ -72,13 +61,13 @@ fn error(path: &str, change: &Change, crd: &Definition) -> Diagnostic {
     )
 }
 
-fn warning(path: &str, change: &Change, crd: &Definition) -> Diagnostic {
-    let consequence = describe_removal(&crd.name(), &crd.names.kind);
+fn warning(file: &ChangedFile, crd: Definition<'_>) -> Diagnostic {
+    let consequence = describe_removal(&crd.name(), crd.kind());
     Diagnostic::warning(
-        FileRange::new(path, 0..0),
+        FileRange::new(&file.path, 0..0),
         format!(
             "{} is deleted, because the source no longer defines the kind: {consequence}",
-            name_removed(path, change, crd)
+            name_removed(file, crd)
         ),
     )
     .help("to keep the CRD until its objects have been moved or deleted, restore it and run `rbuilder manifests --no-prune`")

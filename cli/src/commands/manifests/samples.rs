@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use rbuilder_generator::{Definition, Diagnostic, Minor, Severity};
 use rbuilder_judge::FieldValidation;
-use rbuilder_yaml::{is_yaml, parse_documents};
+use rbuilder_yaml::{is_yaml, list_items, parse_documents};
 use serde_json::Value;
 
 use super::Request;
@@ -64,6 +64,9 @@ pub(in crate::commands) fn find_refused_before(plan: &Plan, tree: &Tree) -> Resu
 
 /// Like [`find_refused_before`], with an existing layout.
 pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Result<Vec<Diagnostic>> {
+    if list_samples(plan, tree).is_empty() {
+        return Ok(Vec::new());
+    }
     let (mut crds, mut groups) = (Judges::new(Minor::LATEST), BTreeSet::new());
     for path in layout.list_crds(tree)? {
         let text = plan.read(tree, &path)?.unwrap_or_default();
@@ -74,7 +77,8 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
                 .filter_map(|crd| Some(crd["spec"]["group"].as_str()?.to_owned())),
         );
         if !plan.changes().contains_key(&path) {
-            add_crds(&mut crds, &path, &text);
+            // A file whose CRDs aren't structural isn't ours.
+            let _ = crds.add_objects(&path, found);
         }
     }
     // `find_refused` checks everything modified by the plan.
@@ -93,7 +97,8 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
 }
 
 fn read_crds(text: &str) -> Vec<Value> {
-    let mut documents = parse_documents(text).unwrap_or_default();
+    let documents = parse_documents(text).unwrap_or_default();
+    let mut documents: Vec<Value> = documents.into_iter().flat_map(list_items).collect();
     documents.retain(|document| document["spec"]["versions"].is_array());
     documents
 }

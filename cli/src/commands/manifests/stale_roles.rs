@@ -14,7 +14,7 @@ use rbuilder_yaml::{Document, is_yaml, read_documents};
 use serde_json::Value;
 
 use super::Request;
-use super::definition::{ChangedFile, Definition};
+use super::definition::{ChangedFile, Definition, read_objects};
 use super::layout::Layout;
 use crate::plan::Plan;
 use crate::project::Project;
@@ -30,15 +30,18 @@ const OF_MARKERS: &str = "update the `#[rbac(…)]` markers in the source that n
 type Resource = (String, String);
 
 pub(super) fn find_stale(
-    changed: &[ChangedFile<'_>],
+    changed: &[ChangedFile],
     plan: &Plan,
     tree: &Tree,
     layout: &Layout,
 ) -> Vec<Diagnostic> {
-    let before = changed.iter().flat_map(|file| &file.before).map(resource_of);
+    let before = changed
+        .iter()
+        .flat_map(|file| Definition::list(&file.before))
+        .map(resource_of);
     let after: BTreeSet<Resource> = changed
         .iter()
-        .flat_map(|file| &file.after)
+        .flat_map(|file| Definition::list(&file.after))
         .map(resource_of)
         .collect();
     let lost: BTreeSet<Resource> = before.filter(|resource| !after.contains(resource)).collect();
@@ -54,8 +57,8 @@ pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> R
     let layout = Request::default().with_settings(tree)?.layout;
     let mut known = BTreeSet::new();
     for path in layout.list_crds(tree)? {
-        let definitions = Definition::read_all(&tree.read(&path)?.unwrap_or_default());
-        known.extend(definitions.iter().map(resource_of));
+        let objects = read_objects(&tree.read(&path)?.unwrap_or_default());
+        known.extend(Definition::list(&objects).map(resource_of));
     }
     let is_stale = |path: &str, resource: &Resource| {
         project.has_scaffolded_for(path, &resource.0) && !known.contains(resource)
@@ -63,8 +66,8 @@ pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> R
     Ok(check_roles(&Plan::default(), tree, &layout, &is_stale))
 }
 
-fn resource_of(definition: &Definition) -> Resource {
-    (definition.group.clone(), definition.names.plural.clone())
+fn resource_of(definition: Definition<'_>) -> Resource {
+    (definition.group().to_owned(), definition.plural().to_owned())
 }
 
 /// Checks the roles that will exist after the plan. Gives one warning per resource, which points to

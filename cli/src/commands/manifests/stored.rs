@@ -6,8 +6,8 @@
 //! the schema helps, because defaults are also applied on read. Unknown fields, on the other hand,
 //! are dropped.
 
+use rbuilder_compatibility::{Narrowing, find_narrowings};
 use rbuilder_generator::{Diagnostic, FieldPath, FieldPlace, FileRange, Options, Sources, find_fields};
-use serde_json::{Map, Value};
 
 use super::definition::ChangedFile;
 
@@ -17,7 +17,7 @@ use super::definition::ChangedFile;
 ///
 /// `is_released` tells whether the CRD in a file may exist in a cluster.
 pub(super) fn find_unreadable(
-    changed: &[ChangedFile<'_>],
+    changed: &[ChangedFile],
     sources: &dyn Sources,
     options: &Options,
     is_released: &dyn Fn(&str) -> bool,
@@ -26,7 +26,7 @@ pub(super) fn find_unreadable(
         .iter()
         .flat_map(|file| {
             let found = compare_crds(file).into_iter();
-            found.map(|narrowed| (file.path, narrowed))
+            found.map(|narrowed| (file.path.as_str(), narrowed))
         })
         .collect();
     // Fields are removed all the time while a kind is being developed, so only warn about these in
@@ -57,17 +57,6 @@ struct Narrowed {
     crd: String,
     field: FieldPath,
     what: Narrowing,
-}
-
-#[derive(Debug, PartialEq)]
-enum Narrowing {
-    Required,
-    EnumValue(String),
-    /// Any value of the type was valid; now only these are (as JSON).
-    Enum(Vec<String>),
-    /// Old and new type.
-    Type(String, String),
-    Fields(Vec<String>),
 }
 
 fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
@@ -131,28 +120,21 @@ fn warning(place: FieldPlace, narrowed: &Narrowed) -> Diagnostic {
     Diagnostic::warning(place.range, message).help(help)
 }
 
-fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
+fn compare_crds(file: &ChangedFile) -> Vec<Narrowed> {
     let mut found = Vec::new();
     for (before, after) in file.kept() {
-        for version in &after.versions {
-            let mut known = before.versions.iter();
+        for version in after.versions() {
+            let mut known = before.versions();
             let Some(before) = known.find(|before| before.name == version.name) else {
                 continue;
             };
-            let mut narrowings = Vec::new();
-            let (old, new) = (&before.schema, &version.schema);
-            compare_schemas(
-                &old.open_api_v3_schema,
-                &new.open_api_v3_schema,
-                "",
-                &mut narrowings,
-            );
+            let narrowings = find_narrowings(before.schema, version.schema);
             found.extend(narrowings.into_iter().map(|(path, what)| Narrowed {
                 crd: after.name(),
                 field: FieldPath {
-                    group: after.group.clone(),
-                    kind: after.names.kind.clone(),
-                    version: version.name.clone(),
+                    group: after.group().to_owned(),
+                    kind: after.kind().to_owned(),
+                    version: version.name.to_owned(),
                     path,
                 },
                 what,
@@ -162,100 +144,12 @@ fn compare_crds(file: &ChangedFile<'_>) -> Vec<Narrowed> {
     found
 }
 
-fn compare_schemas(before: &Value, after: &Value, path: &str, found: &mut Vec<(String, Narrowing)>) {
-    let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
-        return;
-    };
-    let field = if path.is_empty() { "." } else { path };
-    if let Some((old, new)) = changed_type(before, after) {
-        found.push((field.to_owned(), Narrowing::Type(old.to_owned(), new.to_owned())));
-        return;
-    }
-    let removed = removed_fields(before, after);
-    if !removed.is_empty() {
-        found.push((field.to_owned(), Narrowing::Fields(removed)));
-    }
-    for name in new_names(before, after, "required") {
-        let field = format!("{path}.{}", name.as_str().unwrap_or_default());
-        let has_default = after
-            .get("properties")
-            .and_then(|properties| properties.get(name.as_str()?))
-            .is_some_and(|property| property.get("default").is_some());
-        if !has_default {
-            found.push((field, Narrowing::Required));
-        }
-    }
-    if let Some(values) = new_enum(before, after) {
-        let values = values.iter().filter(|value| !value.is_null());
-        let values = values.map(ToString::to_string).collect();
-        found.push((field.to_owned(), Narrowing::Enum(values)));
-    } else if after.contains_key("enum") {
-        // If the schema doesn't allow `null`, the API server drops it on read.
-        let removed = new_names(after, before, "enum").filter(|value| !value.is_null());
-        found.extend(removed.map(|value| (field.to_owned(), Narrowing::EnumValue(value.to_string()))));
-    }
-    // No object contains a new field, so skip these.
-    let properties = after.get("properties").and_then(Value::as_object);
-    for (name, schema) in properties.into_iter().flatten() {
-        if let Some(before) = before
-            .get("properties")
-            .and_then(|properties| properties.get(name))
-        {
-            compare_schemas(before, schema, &format!("{path}.{name}"), found);
-        }
-    }
-    for (inner, suffix) in [("items", "[*]"), ("additionalProperties", ".*")] {
-        if let (Some(before), Some(after)) = (before.get(inner), after.get(inner)) {
-            compare_schemas(before, after, &format!("{path}{suffix}"), found);
-        }
-    }
-}
-
-/// Variants of a new enum for a previously unrestricted value.
-fn new_enum<'a>(before: &Map<String, Value>, after: &'a Map<String, Value>) -> Option<&'a Vec<Value>> {
-    let is_free = before.contains_key("type") && !before.contains_key("enum");
-    after.get("enum").filter(|_| is_free)?.as_array()
-}
-
-/// Both types, if values of the first aren't valid for the second.
-fn changed_type<'a>(
-    before: &'a Map<String, Value>,
-    after: &'a Map<String, Value>,
-) -> Option<(&'a str, &'a str)> {
-    let types = (before.get("type")?.as_str()?, after.get("type")?.as_str()?);
-    // Integers are numbers as well.
-    (types.0 != types.1 && types != ("integer", "number")).then_some(types)
-}
-
-fn removed_fields(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<String> {
-    let keeps = ["x-kubernetes-preserve-unknown-fields", "additionalProperties"];
-    if keeps.iter().any(|key| after.contains_key(*key)) {
-        return Vec::new();
-    }
-    let old = before.get("properties").and_then(Value::as_object);
-    let new = after.get("properties").and_then(Value::as_object);
-    let is_removed = |name: &&String| !new.is_some_and(|new| new.contains_key(*name));
-    let names = old.into_iter().flat_map(Map::keys);
-    names.filter(is_removed).cloned().collect()
-}
-
-fn new_names<'a>(
-    before: &'a Map<String, Value>,
-    after: &'a Map<String, Value>,
-    list: &str,
-) -> impl Iterator<Item = &'a Value> {
-    let entries =
-        |schema: &'a Map<String, Value>| schema.get(list).and_then(Value::as_array).into_iter().flatten();
-    let known: Vec<&Value> = entries(before).collect();
-    entries(after).filter(move |entry| !known.contains(entry))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn compare_crds(before: &str, after: &str) -> Vec<Narrowed> {
-        super::compare_crds(&ChangedFile::read("crd.yaml", before, after))
+        super::compare_crds(&ChangedFile::read("crd.yaml", before, Some(after)))
     }
 
     fn crd(schema: &str) -> String {
@@ -265,118 +159,15 @@ mod tests {
         )
     }
 
-    #[track_caller]
-    fn check(before: &str, after: &str, expected: &[&str]) {
-        let found: Vec<String> = compare_crds(&crd(before), &crd(after))
-            .iter()
-            .map(|narrowed| match &narrowed.what {
-                Narrowing::Required => narrowed.field.path.clone(),
-                Narrowing::EnumValue(value) => format!("{} without {value}", narrowed.field.path),
-                Narrowing::Enum(values) => format!("{} only {}", narrowed.field.path, values.join(", ")),
-                Narrowing::Type(old, new) => format!("{}: {old} to {new}", narrowed.field.path),
-                Narrowing::Fields(names) => format!("{} without {}", narrowed.field.path, names.join(", ")),
-            })
-            .collect();
-        assert_eq!(found, expected, "{before} to {after}");
-    }
-
     #[test]
-    fn finds_required_fields_without_default() {
-        let optional = "{properties: {spec: {properties: {a: {}, b: {}}}}}";
-        let both = "{properties: {spec: {required: [a, b], properties: {a: {default: 1}, b: {}}}}}";
-        check(optional, both, &[".spec.b"]);
-        check(both, both, &[]);
-        check(both, optional, &[]);
-        check("{properties: {spec: {}}}", both, &[".spec.b"]);
-    }
-
-    #[test]
-    fn ignores_fields_of_new_objects() {
-        let after = "{properties: {spec: {properties: {new: {required: [a], properties: {a: {}}}}}}}";
-        check("{properties: {spec: {properties: {}}}}", after, &[]);
-    }
-
-    #[test]
-    fn descends_into_lists_and_maps() {
-        let schema = |inner: &str| {
-            format!("{{properties: {{list: {{items: {inner}}}, map: {{additionalProperties: {inner}}}}}}}")
-        };
-        check(
-            &schema("{}"),
-            &schema("{required: [a], properties: {a: {}}}"),
-            &[".list[*].a", ".map.*.a"],
-        );
-    }
-
-    #[test]
-    fn finds_removed_enum_variants() {
-        let schema = |values: &str| format!("{{properties: {{phase: {{enum: [{values}]}}}}}}");
-        check(&schema("A, B"), &schema("A, C"), &[r#".phase without "B""#]);
-        check(&schema("A, B, null"), &schema("A, B"), &[]);
-        check("{properties: {phase: {}}}", &schema("A"), &[]);
-        check(&schema("A"), "{properties: {phase: {}}}", &[]);
-    }
-
-    #[test]
-    fn finds_string_turned_into_enum() {
-        let schema = |phase: &str| format!("{{properties: {{phases: {{items: {{type: string{phase}}}}}}}}}");
-        let limited = schema(", enum: [A, B, null]");
-        check(&schema(""), &limited, &[r#".phases[*] only "A", "B""#]);
-        check(
-            &schema(", maxLength: 3"),
-            &limited,
-            &[r#".phases[*] only "A", "B""#],
-        );
-        check(&limited, &schema(""), &[]);
-        check(&limited, &limited, &[]);
-    }
-
-    #[test]
-    fn finds_changed_types() {
-        let schema = |ty: &str| format!("{{properties: {{size: {{type: {ty}}}}}}}");
-        check(
-            &schema("string"),
-            &schema("integer"),
-            &[".size: string to integer"],
-        );
-        check(&schema("integer"), &schema("number"), &[]);
-        check(
-            &schema("number"),
-            &schema("integer"),
-            &[".size: number to integer"],
-        );
-        check(
-            &schema("string"),
-            "{properties: {size: {x-kubernetes-int-or-string: true}}}",
-            &[],
-        );
-    }
-
-    #[test]
-    fn finds_removed_fields() {
-        let before = "{properties: {spec: {properties: {a: {}, b: {}, c: {properties: {d: {}}}}}}}";
-        check(
-            before,
-            "{properties: {spec: {properties: {b: {}}}}}",
-            &[".spec without a, c"],
-        );
-        check(
-            before,
-            "{properties: {spec: {properties: {a: {}, b: {}, c: {properties: {}}}}}}",
-            &[".spec.c without d"],
-        );
-        check(
-            before,
-            "{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}",
-            &[],
-        );
-        check(before, "{properties: {spec: {additionalProperties: {}}}}", &[]);
-        check(before, "{}", &[". without spec"]);
-    }
-
-    #[test]
-    fn ignores_other_versions() {
+    fn compares_same_versions() {
         let (before, after) = (crd("{}"), crd("{required: [a]}"));
+        let found = compare_crds(&before, &after);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(
+            (found[0].field.version.as_str(), found[0].field.path.as_str()),
+            ("v1", ".a")
+        );
         assert_eq!(compare_crds(&before.replace("v1\n", "v1alpha1\n"), &after), []);
         assert_eq!(compare_crds("kind: Role\n", &after), []);
         assert_eq!(compare_crds("a: [", &after), []);

@@ -13,18 +13,18 @@ use super::definition::ChangedFile;
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 use crate::render::sample_file;
 
-pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
+pub(super) fn find_lost_storage(changed: &[ChangedFile], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let kept = changed
         .iter()
-        .flat_map(|file| file.kept().map(|(old, new)| (file.path, old, new)));
+        .flat_map(|file| file.kept().map(move |(old, new)| (&file.path, old, new)));
     kept.filter_map(|(path, old, new)| {
-        let stored = old.versions.iter().find(|version| version.storage)?;
-        let storage = new.versions.iter().find(|version| version.storage)?;
-        let is_kept = new.versions.iter().any(|version| version.name == stored.name);
+        let stored = old.versions().find(|version| version.storage)?;
+        let storage = new.versions().find(|version| version.storage)?;
+        let is_kept = new.versions().any(|version| version.name == stored.name);
         (!is_kept).then(|| {
             let message = format!(
                 "the CRD of `{}` loses its storage version `{}`: a cluster that stores objects in this version rejects the CRD",
-                old.names.kind, stored.name
+                old.kind(), stored.name
             );
             let help = format!(
                 "keep `{}` beside `{}`, with `storage = false`, until no object is stored in it; if the CRD is \
@@ -37,13 +37,13 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile<'_>], kinds: &[KindSummar
     .collect()
 }
 
-pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary]) -> Vec<Diagnostic> {
+pub(super) fn find_immutable(changed: &[ChangedFile], kinds: &[KindSummary]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for file in changed {
         for (old, new) in file.kept() {
             for (what, old_value, new_value) in [
-                ("kind", &old.names.kind, &new.names.kind),
-                ("scope", &old.scope, &new.scope),
+                ("kind", old.kind(), new.kind()),
+                ("scope", old.scope(), new.scope()),
             ] {
                 if old_value != new_value {
                     let message = format!(
@@ -52,7 +52,7 @@ pub(super) fn find_immutable(changed: &[ChangedFile<'_>], kinds: &[KindSummary])
                         new.name()
                     );
                     let help = "undo it, or delete the CRD and all its objects from each cluster first";
-                    found.push(Diagnostic::warning(new.place(file.path, kinds), message).help(help));
+                    found.push(Diagnostic::warning(new.place(&file.path, kinds), message).help(help));
                 }
             }
         }

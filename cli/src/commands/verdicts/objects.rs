@@ -174,7 +174,16 @@ impl Judges {
     /// Fails if `text` isn't valid YAML, or if a definition has no structural schema.
     pub(in crate::commands) fn add_text(&mut self, path: &str, text: &str) -> Result<()> {
         let documents = parse_values(text).map_err(|error| describe_failure(path, text, &error))?;
-        for definition in documents.into_iter().flat_map(list_items).filter(is_definition) {
+        self.add_objects(path, documents.into_iter().flat_map(list_items))
+    }
+
+    /// Fails if a definition has no structural schema. `path` is only used in the message.
+    pub(in crate::commands) fn add_objects(
+        &mut self,
+        path: &str,
+        objects: impl IntoIterator<Item = Value>,
+    ) -> Result<()> {
+        for definition in objects.into_iter().filter(is_definition) {
             let found =
                 Definition::of_crd(&definition).map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
             self.add_all(found);

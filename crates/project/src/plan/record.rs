@@ -7,13 +7,13 @@ use anyhow::Result;
 
 use super::{Change, Plan, check_writable};
 use crate::disk::{Folder, LONGEST_NAME};
-use crate::hash::fnv1a_64;
+use crate::hash::{checksum, fnv1a_64};
 
 /// File name of the journal in the project directory.
 pub const JOURNAL: &str = ".rbuilder-journal";
 
 /// Journals in any other format are ignored.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,20 +45,20 @@ pub(super) enum Action {
     Delete,
 }
 
-/// Length and hash of a file's content. Only used to detect edits; attacks are fended off by
+/// Length and checksum of a file's content. Only used to detect edits; attacks are fended off by
 /// comparing inodes.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
     length: u64,
-    hash: String,
+    checksum: u32,
 }
 
 impl Content {
     pub(super) fn of(bytes: &[u8]) -> Content {
         Content {
             length: bytes.len() as u64,
-            hash: fnv1a_64(bytes),
+            checksum: checksum(bytes),
         }
     }
 }
@@ -298,7 +298,7 @@ pub(super) fn is_reserved(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const BEGIN: &str = r#"{"begin":{"format":2,"journal":1,"root":2,"folders":[],"entries":[{"path":"a/b","action":"create","before":null,"after":{"length":0,"hash":"x"}}]}}"#;
+    const BEGIN: &str = r#"{"begin":{"format":3,"journal":1,"root":2,"folders":[],"entries":[{"path":"a/b","action":"create","before":null,"after":{"length":0,"checksum":0}}]}}"#;
     const STAGED: &str = r#"{"staged":[{"staged":3,"backup":0}]}"#;
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         check(&[BEGIN, "\n\"renamed\"\n"], Err("line 2"));
         check(&[BEGIN, "\n{\"staged\":[]}\n"], Err("line 2"));
         for (from, to, expected) in [
-            ("\"format\":2", "\"format\":3", "format"),
+            ("\"format\":3", "\"format\":2", "format"),
             ("\"journal\":1", "\"journal\":9", "elsewhere"),
             ("\"root\":2", "\"root\":9", "elsewhere"),
             ("a/b", "../b", "`../b`"),
@@ -343,12 +343,12 @@ mod tests {
             ("\"folders\":[]", "\"folders\":[\"c\"]", "the directory `c`"),
             (
                 "\"before\":null",
-                "\"before\":{\"length\":0,\"hash\":\"x\"}",
+                "\"before\":{\"length\":0,\"checksum\":0}",
                 "contradictory",
             ),
             (
-                "\"format\":2",
-                "\"format\":2,\"staged\":\"/etc/passwd\"",
+                "\"format\":3",
+                "\"format\":3,\"staged\":\"/etc/passwd\"",
                 "line 1",
             ),
         ] {
