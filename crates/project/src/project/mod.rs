@@ -162,7 +162,10 @@ impl Project {
         let problem = |error: serde_saphyr::Error| describe_failure(FILE, text, &error);
         let known: Known = rbuilder_yaml::parse(text).map_err(problem)?;
         // Keep unknown keys as well, so that printing preserves them.
-        let all: Map<String, Value> = rbuilder_yaml::parse(text).map_err(problem)?;
+        let all: Map<String, Value> = match rbuilder_yaml::parse_printed(text) {
+            Some(Value::Object(all)) => all,
+            _ => rbuilder_yaml::parse(text).map_err(problem)?,
+        };
         if known.version != "3" {
             bail!("unsupported version `{}` of {FILE}: expected `3`", known.version);
         }

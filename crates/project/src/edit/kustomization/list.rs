@@ -1,9 +1,10 @@
 //! Finds the lists in a kustomization file, either by notation or with the YAML parser.
 
+use memchr::{memchr3, memmem};
 use serde_json::Value;
 
 pub(super) fn read(text: &str) -> Result<Value, String> {
-    rbuilder_yaml::parse::<Value>(text).map_err(|_| "it is not a single valid YAML document".into())
+    rbuilder_yaml::parse_value(text).map_err(|_| "it is not a single valid YAML document".into())
 }
 
 /// Entries of a list according to the YAML parser. Empty if the value is not a list.
@@ -27,7 +28,11 @@ pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
 /// Whether each line that looks like an entry is one. That's the case without block scalars,
 /// quotes, anchors, multiple documents and the like.
 pub(super) fn is_plain(text: &str) -> bool {
-    !text.contains(['|', '>', '"', '\'', '&', '*', '!', '%', '\t', '{', '?']) && !text.contains("\n---")
+    // Searching for characters one by one takes a tenth of `create api` in a large project.
+    let bytes = text.as_bytes();
+    let has_any = |[one, two, three]: [u8; 3]| memchr3(one, two, three, bytes).is_some();
+    let unusual = [*b"|>\"", *b"'&*", *b"!%\t", *b"{{?"];
+    !unusual.into_iter().any(has_any) && memmem::find(bytes, b"\n---").is_none()
 }
 
 pub(super) struct List {
