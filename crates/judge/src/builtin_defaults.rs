@@ -5,9 +5,9 @@
 //!
 //! Follows `pkg/apis/*/*/defaults.go` of Kubernetes, and Go's encoder, which drops empty optional
 //! fields (such as the `value` of an environment variable) and keeps empty structs (such as
-//! `resources: {}`). Covers the fields that operators commonly write. Values that the server allocates
-//! or that admission plugins set are missing: IP addresses of Services, and tolerations, priority
-//! and service account tokens of Pods.
+//! `resources: {}`). Covers the fields that operators commonly write. What the server allocates for
+//! Services is not a default, and tolerations, priority and service account tokens, which admission
+//! plugins add to Pods, are missing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -199,13 +199,6 @@ fn set_service_defaults(spec: &mut Fields) {
     }
     if kind == "LoadBalancer" {
         set(spec, "allocateLoadBalancerNodePorts", true);
-    }
-    let address = text(spec, "clusterIP").to_owned();
-    if !address.is_empty() {
-        let family = if address.contains(':') { "IPv6" } else { "IPv4" };
-        set(spec, "clusterIPs", json!([address]));
-        set(spec, "ipFamilies", json!([family]));
-        set(spec, "ipFamilyPolicy", "SingleStack");
     }
 }
 

@@ -35,6 +35,7 @@
 //! assert!(report.to_string().contains("configmaps default/settings should not exist"));
 //! ```
 
+mod addresses;
 mod answers;
 #[cfg(feature = "envtest")]
 mod compared;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
 use serde_json::{Map, Value, json};
 
+use crate::addresses;
 use crate::external::Systems;
 
 /// Excluded from snapshots, since these only record that something happened.
@@ -254,14 +255,17 @@ impl Snapshot {
     pub(crate) fn of_cluster(server: &ApiServer) -> Self {
         let mut objects: BTreeMap<String, Value> = BTreeMap::new();
         let mut generated: Vec<(String, Value)> = Vec::new();
-        for stored in server.objects() {
+        let stored = server.objects();
+        let addresses = addresses::of_services(stored.iter().map(|stored| &*stored.object));
+        for stored in stored {
             let name = ObjectName::of(&stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
             let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
             if is_seed || is_given || is_record(&name) || is_old_replica_set(&stored) {
                 continue;
             }
-            let value = normalize(&stored.object);
+            let mut value = normalize(&stored.object);
+            addresses::name_addresses(&mut value, &addresses);
             match stored.object["metadata"]["generateName"].as_str() {
                 None => drop(objects.insert(name.to_string(), value)),
                 Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),

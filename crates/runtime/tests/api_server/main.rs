@@ -20,6 +20,7 @@ mod patches;
 mod paused;
 mod roles;
 mod schemas;
+mod services;
 mod subresources;
 mod watches;
 mod webhooks;

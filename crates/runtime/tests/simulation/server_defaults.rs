@@ -1,15 +1,17 @@
 //! Operators that take what the server has changed for a change by somebody else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Resource, ResourceExt};
-use rbuilder::simulation::Oracle;
+use rbuilder::simulation::{Oracle, World};
 use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::{Value, json};
 
-use super::{Widget, simulate};
+use super::{Widget, map_of, service_of, simulate};
 
 /// The field that the operator compares with what it wants.
 #[derive(Clone, Copy)]
@@ -89,4 +91,55 @@ fn others_may_change_defaults_of_the_server() {
     };
     let report = simulate(register).histories(60).run();
     assert!(report.failures.is_empty(), "{report}");
+}
+
+/// Publishes the address of a Service for other programs.
+async fn publishes_address(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let service = ctx.apply_owned(&*widget, service_of(&widget)?).await?;
+    let address = service.spec.and_then(|spec| spec.cluster_ip);
+    let mut map = map_of(&widget);
+    map.data = address.map(|address| BTreeMap::from([("address".to_owned(), address)]));
+    ctx.apply_owned(&*widget, map).await?;
+    Ok(Action::await_change())
+}
+
+/// Only publishes the first address. If somebody deletes the Service, the new one has another.
+async fn publishes_first_address(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+    let name = widget.name_any();
+    let is_published = ctx.cached::<ConfigMap>()?.named("default", &name).is_some();
+    if is_published {
+        ctx.apply_owned(&*widget, service_of(&widget)?).await?;
+        return Ok(Action::await_change());
+    }
+    publishes_address(widget, ctx).await
+}
+
+fn register_correct(manager: Manager) -> Manager {
+    let controller = Controller::new(publishes_address, ());
+    manager.controller(controller.owns::<ConfigMap>().owns::<Service>())
+}
+
+fn register_outdated(manager: Manager) -> Manager {
+    let controller = Controller::new(publishes_first_address, ());
+    let controller = controller.watch(Watch::<ConfigMap, _>::owned());
+    manager.controller(controller.owns::<Service>())
+}
+
+#[test]
+fn services_have_addresses_that_operators_can_publish() {
+    let has_address = |world: &World| {
+        let mut maps = world.of("", "configmaps");
+        match maps.all(|map| map.value()["data"]["address"].is_string()) {
+            true => Ok(()),
+            false => Err("a map has no address".to_owned()),
+        }
+    };
+    let report = simulate(register_correct)
+        .invariant(has_address)
+        .histories(60)
+        .run();
+    assert!(report.failures.is_empty(), "{report}");
+    assert!(!report.to_string().contains("not compared"), "{report}");
+    let report = simulate(register_outdated).histories(60).run();
+    assert!(!report.failures.is_empty(), "{report}");
 }

@@ -226,6 +226,7 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
             object["status"] = json!({ "phase": "Active" });
         }
         "Pod" => object["status"] = json!({ "phase": "Pending" }),
+        "Service" => object["status"] = json!({ "loadBalancer": {} }),
         _ => {}
     }
 }

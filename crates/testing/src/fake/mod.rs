@@ -51,7 +51,8 @@
 //! - For built-in kinds, metadata and schemas are checked, and the rules in code that operators often
 //!   break: immutable fields (selectors, Jobs, claims, Pods, role references, `immutable: true`),
 //!   selectors that do not match their template, and containers without an image. Other rules in code
-//!   are missing, and only the most common defaults are set. CRDs are not validated.
+//!   are missing, and only the most common defaults are set. Services have IPv4 addresses only. CRDs
+//!   are not validated.
 //! - Mutating webhooks are not called for the subresource `scale`, and no webhooks are called for
 //!   evictions or for writes by the garbage collector. Match conditions have no `authorizer`.
 //!   Admission policies are not evaluated.
@@ -102,6 +103,7 @@ mod routes;
 mod scale;
 mod selectors;
 mod server;
+mod services;
 mod shards;
 mod store;
 mod strategic;

@@ -16,6 +16,7 @@ use super::kinds::{Definition, ResourceId, string_at};
 use super::read::key_of;
 use super::request::Verb;
 use super::roles::Permission;
+use super::services;
 use super::store::State;
 use super::write::Writer;
 
@@ -183,8 +184,10 @@ impl State {
     fn repeatable(&self, writer: Writer<'_>, content_type: &str) -> Option<Write> {
         let request = writer.request;
         let is_plain = self.results.is_some() && self.webhooks.is_none() && !request.text.is_empty();
-        // CRDs change which kinds are served, and webhook responses may vary.
-        if !is_plain || *writer.id() == ResourceId::crds() {
+        // CRDs change which kinds are served, webhook responses may vary, and what a Service gets
+        // depends on the other ones.
+        let id = writer.id();
+        if !is_plain || *id == ResourceId::crds() || services::allocates(writer.definition) {
             return None;
         }
         let target = format!(

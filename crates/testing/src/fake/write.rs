@@ -16,7 +16,7 @@ use super::store::State;
 use super::versions::Versions;
 use super::warnings::Warnings;
 use super::webhooks::Reviews;
-use super::{builtin, crds};
+use super::{builtin, crds, services};
 
 #[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
@@ -194,6 +194,8 @@ impl State {
         };
         count_generation(writer, old.as_deref(), &mut new);
         let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers)?;
+        // Nobody manages what the server allocates.
+        self.allocate(writer, old.as_deref(), &mut new)?;
         self.validate(writer, old.as_deref(), &new)?;
         if old.is_none() {
             self.check_absent(writer, &new)?;
@@ -227,6 +229,18 @@ impl State {
             key_of(writer.request, string_at(&new, "/metadata/name")),
             new,
         ))
+    }
+
+    fn allocate(&self, writer: Writer<'_>, old: Option<&Value>, new: &mut Value) -> Result<(), Failure> {
+        let definition = writer.definition;
+        if !services::allocates(definition) || !writer.part().is_empty() {
+            return Ok(());
+        }
+        let name = string_at(new, "/metadata/name").to_owned();
+        let own = key_of(writer.request, &name);
+        let others = self.objects(writer.id()).filter(|(key, _)| **key != own);
+        let allocated = services::allocate(old, new, others.map(|(_, other)| &**other), self.version());
+        allocated.map_err(|cause| Failure::invalid(definition, &name, &[cause]))
     }
 
     /// Stores an object, or removes it if it's being deleted and nothing holds it back.
