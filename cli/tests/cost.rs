@@ -1,7 +1,7 @@
 //! Limits how much memory `rbuilder manifests` allocates, which grows with its CPU time but does not
 //! depend on the machine. `cargo xtask bench` measures everything else.
 //!
-//! Most projects run the command after an edit, so each state of the manifests on disk has a limit.
+//! There is a limit for each state of the manifests on disk. The common one is after an edit.
 //!
 //! This is a single test because all tests in a program share the counting allocator.
 
@@ -21,12 +21,13 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const KINDS: usize = 12;
 const FIELDS: usize = 60;
 
-/// Compared with manifests that are up to date: without manifests, the command does the same work
-/// and keeps the texts until it writes them.
+/// All limits are relative to a run with manifests that are up to date. Without manifests, the
+/// command also keeps the generated texts in memory until it writes them.
 const LIMIT_WITHOUT_MANIFESTS: f64 = 1.2;
-/// If every manifest changes, both sides are parsed once for the warnings about breaking changes.
+/// Each changed manifest is parsed twice, as it was and as it will be, for the warnings about
+/// breaking changes.
 const LIMIT_IF_ALL_CHANGE: f64 = 2.5;
-/// The same for a single kind.
+/// Only one manifest of twelve is parsed.
 const LIMIT_IF_ONE_CHANGES: f64 = 1.25;
 
 #[test]

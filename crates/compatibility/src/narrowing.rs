@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 /// A change after which objects of the old schema may lose values, or no longer decode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Narrowing {
-    /// A field is required now, and has no default.
+    /// The field has become required and has no default.
     Required,
-    /// This value (as JSON) is no longer valid.
+    /// This value (as JSON) was removed from the enum.
     EnumValue(String),
-    /// Any value of the type was valid; now only these are (as JSON).
+    /// The field has become an enum of these values (as JSON).
     Enum(Vec<String>),
-    /// Old and new type.
+    /// The type has changed, from the first to the second.
     Type(String, String),
-    /// These fields are gone.
+    /// These fields were removed.
     Fields(Vec<String>),
 }
 

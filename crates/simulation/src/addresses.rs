@@ -1,23 +1,24 @@
-//! Names for the addresses and ports that the server allocates for Services.
+//! Placeholders for the addresses and ports that the server allocates for Services.
 //!
-//! They differ between runs, so snapshots contain the name of the Service instead. An address that
-//! an operator has copied and that no Service has any more stays as it is, and differs from the
-//! snapshots of other runs.
+//! Addresses differ between runs, so snapshots contain the name of the Service instead. If an
+//! operator keeps the address of a deleted Service, it is not replaced, so it shows up as a
+//! difference between runs.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Start of the name of an address.
+/// Prefix of the placeholder for an address.
 pub(crate) const ADDRESS: &str = "<address of ";
 
-/// Stands for an allocated port.
+/// Placeholder for an allocated port.
 pub(crate) const NODE_PORT: &str = "<node port>";
 
-/// Names by address.
+/// Placeholders by address.
 pub(crate) type Addresses = BTreeMap<String, String>;
 
-pub(crate) fn of_services<'o>(objects: impl Iterator<Item = &'o Value>) -> Addresses {
+/// Returns the addresses of all Services among the objects.
+pub(crate) fn list_addresses<'o>(objects: impl Iterator<Item = &'o Value>) -> Addresses {
     let services = objects.filter(|object| object["kind"] == "Service" && object["apiVersion"] == "v1");
     services
         .filter_map(|service| {
@@ -30,18 +31,18 @@ pub(crate) fn of_services<'o>(objects: impl Iterator<Item = &'o Value>) -> Addre
         .collect()
 }
 
-/// Replaces addresses in all strings of an object, and the ports of a Service.
-pub(crate) fn name_addresses(object: &mut Value, addresses: &Addresses) {
+/// Replaces addresses in all strings of an object, and the node ports of a Service.
+pub(crate) fn replace_addresses(object: &mut Value, addresses: &Addresses) {
     if addresses.is_empty() {
         return;
     }
     if object["kind"] == "Service" && object["apiVersion"] == "v1" {
-        name_ports(object);
+        replace_ports(object);
     }
-    name_in(object, addresses);
+    replace_in(object, addresses);
 }
 
-fn name_ports(service: &mut Value) {
+fn replace_ports(service: &mut Value) {
     let spec = &mut service["spec"];
     if spec["healthCheckNodePort"].is_number() {
         spec["healthCheckNodePort"] = NODE_PORT.into();
@@ -53,14 +54,14 @@ fn name_ports(service: &mut Value) {
     }
 }
 
-fn name_in(value: &mut Value, addresses: &Addresses) {
+fn replace_in(value: &mut Value, addresses: &Addresses) {
     match value {
-        Value::Object(fields) => fields.values_mut().for_each(|value| name_in(value, addresses)),
-        Value::Array(items) => items.iter_mut().for_each(|item| name_in(item, addresses)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| replace_in(value, addresses)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_in(item, addresses)),
         Value::String(text) => {
-            for (address, name) in addresses {
-                if let Some(named) = replace_whole(text, address, name) {
-                    *text = named;
+            for (address, placeholder) in addresses {
+                if let Some(replaced) = replace_whole(text, address, placeholder) {
+                    *text = replaced;
                 }
             }
         }
@@ -69,15 +70,15 @@ fn name_in(value: &mut Value, addresses: &Addresses) {
 }
 
 /// Replaces an address, but not the start of a longer one.
-fn replace_whole(text: &str, address: &str, name: &str) -> Option<String> {
+fn replace_whole(text: &str, address: &str, placeholder: &str) -> Option<String> {
     let is_part = |letter: char| letter.is_ascii_digit() || letter == '.';
     let found = text
         .match_indices(address)
         .find(|(at, _)| !text[..*at].ends_with(is_part) && !text[at + address.len()..].starts_with(is_part));
     let (at, _) = found?;
     let rest = &text[at + address.len()..];
-    let rest = replace_whole(rest, address, name).unwrap_or_else(|| rest.to_owned());
-    Some(format!("{}{name}{rest}", &text[..at]))
+    let rest = replace_whole(rest, address, placeholder).unwrap_or_else(|| rest.to_owned());
+    Some(format!("{}{placeholder}{rest}", &text[..at]))
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_ports_get_names() {
+    fn replaces_addresses_and_ports() {
         let service = |name: &str, address: &str| {
             json!({
                 "apiVersion": "v1", "kind": "Service", "metadata": { "namespace": "x", "name": name },
@@ -99,18 +100,18 @@ mod tests {
             service("b", "10.0.0.12"),
             service("c", "None"),
         ];
-        let addresses = of_services(services.iter());
+        let addresses = list_addresses(services.iter());
         let mut map = json!({ "data": {
             "urls": "http://10.0.0.1:80,http://10.0.0.12:80", "old": "10.0.0.13", "port": 30123,
         } });
-        name_addresses(&mut map, &addresses);
+        replace_addresses(&mut map, &addresses);
         let urls = "http://<address of x/a>:80,http://<address of x/b>:80";
         assert_eq!(
             map,
             json!({ "data": { "urls": urls, "old": "10.0.0.13", "port": 30123 } })
         );
         let mut named = services[0].clone();
-        name_addresses(&mut named, &addresses);
+        replace_addresses(&mut named, &addresses);
         assert_eq!(named["spec"]["clusterIPs"], json!(["<address of x/a>"]));
         assert_eq!(
             named["spec"]["ports"],

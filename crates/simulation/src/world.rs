@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
 use serde_json::{Map, Value, json};
 
-use crate::addresses;
+use crate::addresses::{Addresses, list_addresses, replace_addresses};
 use crate::external::Systems;
 
 /// Excluded from snapshots, since these only record that something happened.
@@ -242,30 +242,36 @@ pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
 
 impl Snapshot {
     pub(crate) fn take(server: &ApiServer, systems: &Systems) -> Self {
-        let mut state = Self::of_cluster(server);
+        let stored = server.objects();
+        let addresses = addresses_of(&stored);
+        let mut state = Self::of_objects(&stored, &addresses);
         state
             .0
             .extend(systems.objects().into_iter().map(|(name, mut value)| {
                 normalize_values(&mut value, None);
+                replace_addresses(&mut value, &addresses);
                 (name, value)
             }));
         state
     }
 
     pub(crate) fn of_cluster(server: &ApiServer) -> Self {
+        let stored = server.objects();
+        Self::of_objects(&stored, &addresses_of(&stored))
+    }
+
+    fn of_objects(stored: &[StoredObject], addresses: &Addresses) -> Self {
         let mut objects: BTreeMap<String, Value> = BTreeMap::new();
         let mut generated: Vec<(String, Value)> = Vec::new();
-        let stored = server.objects();
-        let addresses = addresses::of_services(stored.iter().map(|stored| &*stored.object));
         for stored in stored {
-            let name = ObjectName::of(&stored);
+            let name = ObjectName::of(stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
             let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
-            if is_seed || is_given || is_record(&name) || is_old_replica_set(&stored) {
+            if is_seed || is_given || is_record(&name) || is_old_replica_set(stored) {
                 continue;
             }
             let mut value = normalize(&stored.object);
-            addresses::name_addresses(&mut value, &addresses);
+            replace_addresses(&mut value, addresses);
             match stored.object["metadata"]["generateName"].as_str() {
                 None => drop(objects.insert(name.to_string(), value)),
                 Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),
@@ -278,6 +284,10 @@ impl Snapshot {
         }
         Self(objects)
     }
+}
+
+fn addresses_of(stored: &[StoredObject]) -> Addresses {
+    list_addresses(stored.iter().map(|stored| &*stored.object))
 }
 
 fn number_name(known: &BTreeMap<String, Value>, start: &str) -> String {

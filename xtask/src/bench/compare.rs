@@ -104,7 +104,7 @@ impl Pair {
 enum State {
     Absent,
     Present,
-    /// Those of the source before an edit.
+    /// Generated before the source was edited.
     Edited,
 }
 
@@ -128,7 +128,7 @@ impl State {
 
 const EDIT: &str = " (edited).";
 
-/// Edits every comment that is a sentence, or undoes this edit.
+/// Changes every comment that ends with a period, or undoes the change.
 fn edit_descriptions(folder: &Path) -> Result<()> {
     for entry in WalkDir::new(folder) {
         let entry = entry?;

@@ -1,6 +1,7 @@
 //! CRDs before and after a run, as needed for several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
+use rbuilder_importer::is_definition;
 use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
@@ -23,9 +24,7 @@ pub(super) struct Version<'v> {
 
 impl<'v> Definition<'v> {
     pub(super) fn list(objects: &'v [Value]) -> impl Iterator<Item = Definition<'v>> {
-        let crds = objects
-            .iter()
-            .filter(|object| object["kind"] == "CustomResourceDefinition");
+        let crds = objects.iter().filter(|object| is_definition(object));
         crds.map(|crd| Definition { spec: &crd["spec"] })
     }
 
@@ -80,8 +79,8 @@ pub(super) fn read_objects(text: &str) -> Vec<Value> {
     parse_documents(&without_template(text)).unwrap_or_default()
 }
 
-/// A file with CRDs that the plan changes. Parsing it costs about as much as generating it, so it
-/// is only parsed once.
+/// A file with CRDs that the plan changes. Parsing a CRD is about as expensive as generating it, so
+/// all checks share the parsed objects.
 pub(super) struct ChangedFile {
     pub(super) path: String,
     /// The objects in the file. Empty for a new one.
@@ -101,7 +100,7 @@ impl ChangedFile {
         }
     }
 
-    /// The CRDs that are in the file both before and after the change.
+    /// Returns the CRDs that exist both before and after the change, in pairs.
     pub(super) fn kept(&self) -> impl Iterator<Item = (Definition<'_>, Definition<'_>)> {
         let new = |old| Definition::list(&self.after).find(|new| new.is_same_crd(old));
         Definition::list(&self.before).filter_map(move |old| Some((old, new(old)?)))

@@ -185,13 +185,10 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         let is_nothing = is_complete && request.notes_nothing && made.is_empty();
         let nothing = is_nothing.then(|| explain_nothing(&found, &sources)).flatten();
         let changed = read_changed_files(plan, &request.layout);
-        let unreadable = find_unreadable(&changed, &sources, &options, &|path| {
-            check_path_untracked(tree.root(), path).is_err()
-        });
+        let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
+        let unreadable = find_unreadable(&changed, &sources, &options, &is_tracked);
         found.diagnostics.extend(unreadable);
-        let broken = breaking::find_breaking(&changed, &sources, &options, &|path| {
-            check_path_untracked(tree.root(), path).is_err()
-        });
+        let broken = breaking::find_breaking(&changed, &sources, &options, &is_tracked);
         found.diagnostics.extend(broken);
         let lost = find_lost_storage(&changed, &found.kinds);
         found.diagnostics.extend(lost);
@@ -230,7 +227,6 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             }
         }
         found.diagnostics.extend(nothing);
-        let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
         let removed = find_removed(&changed, request.removes_tracked, &is_tracked);
         release(changed, request);
         let is_refused = removed.iter().any(Diagnostic::is_error);

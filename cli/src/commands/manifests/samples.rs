@@ -77,7 +77,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
                 .filter_map(|crd| Some(crd["spec"]["group"].as_str()?.to_owned())),
         );
         if !plan.changes().contains_key(&path) {
-            // A file whose CRDs aren't structural isn't ours.
+            // Ignore CRDs without a structural schema, since rbuilder never generates these.
             let _ = crds.add_objects(&path, found);
         }
     }

@@ -47,7 +47,7 @@ pub(super) enum Action {
 
 /// Length and checksum of a file's content. Only used to detect edits; attacks are fended off by
 /// comparing inodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
     length: u64,

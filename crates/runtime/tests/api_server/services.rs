@@ -1,4 +1,4 @@
-//! What the server allocates for Services. Addresses and ports are random on kube-apiserver.
+//! Allocation of addresses and ports for Services, which is random on kube-apiserver.
 
 use std::net::Ipv4Addr;
 
@@ -56,7 +56,7 @@ fn web_of(kind: &str) -> Value {
     spec
 }
 
-/// Takes the address out, which is random.
+/// Removes the address, which is random.
 fn take_address(service: &mut Value) -> String {
     let spec = service["spec"].as_object_mut().unwrap();
     let address = spec.remove("clusterIP").unwrap();
@@ -218,12 +218,12 @@ async fn two_services_cannot_share_an_address_or_port(server: Server) {
     second["clusterIP"] = first["spec"]["clusterIP"].clone();
     let (code, answer) = send(&place, "POST", "b", &service("b", second)).await;
     assert_eq!(code, 422, "{answer}");
-    let message = answer["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("Service \"b\" is invalid: spec.clusterIPs: Invalid value: "),
-        "{message}"
+    let address = first["spec"]["clusterIP"].as_str().unwrap();
+    let expected = format!(
+        "Service \"b\" is invalid: spec.clusterIPs: Invalid value: [\"{address}\"]: failed to allocate IP {address}: \
+         provided IP is already allocated"
     );
-    assert!(message.ends_with("provided IP is already allocated"), "{message}");
+    assert_eq!(answer["message"], expected);
 
     let mut second = web_of("NodePort");
     let number = first["spec"]["ports"][0]["nodePort"].clone();

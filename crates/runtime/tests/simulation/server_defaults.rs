@@ -66,7 +66,7 @@ fn defaults_and_canonical_quantities_lead_to_hot_loops() {
     assert!(report.failures.is_empty(), "{report}");
 }
 
-/// Restores the field that the operator has written. The server's defaults may be changed by others.
+/// Only restores the field that it sets. Others may change the server's defaults.
 async fn creates_and_restores(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let api: Api<Deployment> = Api::namespaced(ctx.client(), "default");
     let mut wanted = wanted(&widget)?;
@@ -103,7 +103,7 @@ async fn publishes_address(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     Ok(Action::await_change())
 }
 
-/// Only publishes the first address. If somebody deletes the Service, the new one has another.
+/// Publishes the address only once, so it is stale after somebody has deleted the Service.
 async fn publishes_first_address(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let name = widget.name_any();
     let is_published = ctx.cached::<ConfigMap>()?.named("default", &name).is_some();

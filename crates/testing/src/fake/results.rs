@@ -184,8 +184,8 @@ impl State {
     fn repeatable(&self, writer: Writer<'_>, content_type: &str) -> Option<Write> {
         let request = writer.request;
         let is_plain = self.results.is_some() && self.webhooks.is_none() && !request.text.is_empty();
-        // CRDs change which kinds are served, webhook responses may vary, and what a Service gets
-        // depends on the other ones.
+        // CRDs change which kinds are served, webhook responses may vary, and allocations for a
+        // Service depend on all other Services.
         let id = writer.id();
         if !is_plain || *id == ResourceId::crds() || services::allocates(writer.definition) {
             return None;

@@ -1,11 +1,12 @@
-//! What kube-apiserver allocates when it stores a Service: an IP address, node ports, and the
-//! fields that depend on them.
+//! Allocation of IP addresses and node ports when a Service is stored.
 //!
-//! Operators that compare or replace whole Services have to get along with these fields, and
-//! nobody manages them. Follows `pkg/registry/core/service/` of Kubernetes, for a cluster with IPv4
-//! addresses only. kube-apiserver picks random addresses and ports. The fake server picks the next
-//! free ones after a number that grows with each write, so that each run gets the same, and a
-//! Service that is created again gets others.
+//! Operators that compare or replace whole Services must tolerate these fields, which have no field
+//! manager. Follows `pkg/registry/core/service/` of Kubernetes, for a cluster with IPv4 addresses
+//! only.
+//!
+//! kube-apiserver allocates randomly. To be reproducible, the fake server starts at the number of
+//! writes so far and takes the next free address or port. A recreated Service therefore gets a
+//! different address.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -17,7 +18,7 @@ use super::kinds::Definition;
 
 type Fields = Map<String, Value>;
 
-/// Addresses are allocated from a block of this size.
+/// Start and size of the range of addresses.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const ADDRESSES: u32 = 1 << 20;
 
@@ -32,8 +33,8 @@ pub(super) fn allocates(definition: &Definition) -> bool {
     definition.kind == "Service" && !definition.custom
 }
 
-/// Allocates what a new or updated Service needs. `others` are all other Services. The search for
-/// free addresses and ports starts at `seed`.
+/// Allocates the address and the ports of a new or updated Service. `others` are all other
+/// Services. The search for free addresses and ports starts at `seed`.
 ///
 /// # Errors
 /// Fails if the address changes, or if another Service has the address or a port.
@@ -169,7 +170,8 @@ fn set_families(old: Option<&Fields>, new: &mut Fields) {
         let family = if is_v6 { "IPv6" } else { "IPv4" };
         new.insert("ipFamilies".to_owned(), json!([family]));
     }
-    // Without a selector, the endpoints may have addresses that the cluster doesn't have.
+    // Endpoints of a Service without a selector may be outside of the cluster, so kube-apiserver
+    // accepts a family that the cluster doesn't support.
     if is_open
         && text(new, "ipFamilyPolicy") != "SingleStack"
         && let Some(families) = new.get_mut("ipFamilies").and_then(Value::as_array_mut)
@@ -208,7 +210,7 @@ fn allocate_ports(
         free
     };
     if needs_ports(new) {
-        // A new Service has one node port for TCP and UDP on the same port.
+        // On creation, TCP and UDP share a node port if they have the same port.
         let mut by_port: BTreeMap<u64, u64> = BTreeMap::new();
         if old.is_none() {
             by_port.extend(ports(new).filter_map(|port| Some((port["port"].as_u64()?, node_port(port)?))));
@@ -227,7 +229,7 @@ fn allocate_ports(
     Ok(())
 }
 
-/// Drops unchanged fields that the new type of the Service has no use for.
+/// Drops fields that the new type of the Service does not use, unless the client changed them.
 fn drop_fields_of_former_type(old: &Fields, new: &mut Fields) {
     let (type_before, type_after) = (text(old, "type"), text(new, "type").to_owned());
     if needs_address(old) && type_after == "ExternalName" {

@@ -194,7 +194,7 @@ impl State {
         };
         count_generation(writer, old.as_deref(), &mut new);
         let changes_managers = self.note_managers(writer, old.as_deref(), &mut new, managers)?;
-        // Nobody manages what the server allocates.
+        // Allocated fields have no manager.
         self.allocate(writer, old.as_deref(), &mut new)?;
         self.validate(writer, old.as_deref(), &new)?;
         if old.is_none() {

@@ -168,8 +168,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Reads the mapping or sequence whose first entry is at `start`, in the given column. The inner
-    /// value is `None` for a scalar.
+    /// Reads the mapping or sequence whose first entry is at `start`, in the given column. Returns
+    /// `Some(None)` if a scalar is there instead.
     fn collection<T: Tree>(&mut self, start: usize, column: usize, depth: usize) -> Option<Option<T>> {
         let key = match self.is_item(start) {
             true => None,

@@ -28,7 +28,7 @@ pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
 /// Whether each line that looks like an entry is one. That's the case without block scalars,
 /// quotes, anchors, multiple documents and the like.
 pub(super) fn is_plain(text: &str) -> bool {
-    // Searching for characters one by one takes a tenth of `create api` in a large project.
+    // In a large project, `str::contains` with these characters takes a tenth of `create api`.
     let bytes = text.as_bytes();
     let has_any = |[one, two, three]: [u8; 3]| memchr3(one, two, three, bytes).is_some();
     let unusual = [*b"|>\"", *b"'&*", *b"!%\t", *b"{{?"];
