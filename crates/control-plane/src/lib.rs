@@ -19,6 +19,7 @@
 #[cfg(feature = "downloads")]
 pub mod downloads;
 mod error;
+mod private;
 mod release;
 #[cfg(feature = "servers")]
 mod servers;
@@ -27,6 +28,7 @@ mod watchdog;
 mod workspace;
 
 pub use error::Error;
+pub use private::{private_folder, write_private};
 pub use release::{Platform, Release, Version, is_word, parse_number};
 #[cfg(feature = "servers")]
 pub use servers::{

@@ -1,6 +1,5 @@
 //! A temporary directory and the processes running in it.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::private::{private_folder, write_private};
 use crate::watchdog::{self, Watchdog};
 
 /// A temporary directory along with its processes. On Unix, a watchdog kills the processes and
@@ -29,10 +29,8 @@ impl Workspace {
     pub fn create() -> Result<Self, Error> {
         let parent = std::env::temp_dir();
         watchdog::sweep(&parent);
-        let folder = tempfile::Builder::new()
-            .prefix(watchdog::PREFIX)
-            .tempdir_in(&parent);
-        let folder = folder.map_err(|err| Error::file("cannot create a folder in", &parent, err))?;
+        let folder = private_folder(watchdog::PREFIX)
+            .map_err(|err| Error::file("cannot create a folder in", &parent, err))?;
         let watchdog = Watchdog::start(folder.path())?;
         Ok(Self { watchdog, folder })
     }
@@ -43,15 +41,15 @@ impl Workspace {
         self.folder.path()
     }
 
-    /// Writes a file to the directory. Suitable for private keys, since only the owner can access
-    /// the directory.
+    /// Writes a file to the directory. Suitable for private keys: whatever the umask, only the owner
+    /// can access the directory and the file.
     ///
     /// # Errors
     ///
     /// Returns an error if the file can't be written.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.path().join(name);
-        fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
+        write_private(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
         Ok(path)
     }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::settings::Settings;
 use crate::Error;
+use crate::private::create_private;
 use crate::workspace::Workspace;
 
 const TAIL: usize = 20;
@@ -63,7 +64,7 @@ impl Process {
     pub(crate) fn signal(&self, signal: &str) -> Result<(), Error> {
         let (name, id) = (self.name, self.child.id().to_string());
         // The standard library can only send SIGKILL.
-        let sent = Command::new("sh")
+        let sent = Command::new("/bin/sh")
             .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &id])
             .status();
         match sent {
@@ -150,7 +151,7 @@ impl Process {
 /// Handles for stdout and stderr.
 fn log_files(path: &Path) -> Result<(File, File), Error> {
     let create = || -> io::Result<_> {
-        let file = File::create(path)?;
+        let file = create_private(path)?;
         Ok((file.try_clone()?, file))
     };
     create().map_err(|err| Error::file("cannot write", path, err))

@@ -9,19 +9,37 @@
 //! In case the watchdog is killed as well, the directory contains a list of its processes, and the
 //! next start cleans up all directories whose owner is no longer running. Since process ids are
 //! reused, a process is identified by id and start time.
+//!
+//! Every local user can create such a directory with such a list. So only directories of the current
+//! user that nobody else can access count, and only lists that are small regular files.
 
 use std::fs;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::{Mode, OFlags, openat};
+
 use super::PREFIX;
 use crate::Error;
+use crate::private::open_private;
 
 /// Lines of `<id> <start time>`. The first line is the owner.
 const PROCESSES: &str = "processes";
+
+/// Maximum size of the list in bytes. A line has some 20, and `rbuilder dev` adds one for each build.
+const LONGEST_LIST: u64 = 64 * 1024;
+
+/// Directories of `sh` and of what the watchdog runs. The user's `PATH` may contain relative
+/// directories, and the current directory may be somebody else's repository.
+const PATH: &str = "/bin:/usr/bin";
+
+const SHELL: &str = "/bin/sh";
 
 /// `watch <id>` and `forget <id>` update the list of processes to kill; `done` exits without
 /// killing any. The removal is retried once, because a dying etcd may still be writing to the
@@ -52,7 +70,7 @@ impl Watchdog {
         record_process(folder, std::process::id())?;
         let (process, orders) = start_watchdog(folder).map_err(|err| {
             Error::new(format!(
-                "cannot start `sh`, which ends the servers after a crash: {err}"
+                "cannot start `{SHELL}`, which ends the servers after a crash: {err}"
             ))
         })?;
         Ok(Self {
@@ -90,11 +108,12 @@ impl Drop for Watchdog {
 }
 
 fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
-    let mut command = Command::new("sh");
+    let mut command = Command::new(SHELL);
     command
         .args(["-c", WATCHDOG, "rbuilder-envtest-watchdog"])
         .arg(folder);
     command
+        .env("PATH", PATH)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -111,7 +130,7 @@ fn start_watchdog(folder: &Path) -> io::Result<(Child, ChildStdin)> {
 fn record_process(folder: &Path, id: u32) -> Result<(), Error> {
     let path = folder.join(PROCESSES);
     let line = format!("{id} {}\n", start_time(id).unwrap_or_default());
-    let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+    let file = open_private(&path, fs::OpenOptions::new().create(true).append(true));
     let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
     written.map_err(|err| Error::file("cannot write", &path, err))
 }
@@ -127,7 +146,7 @@ pub(crate) fn sweep(parent: &Path) {
 
 fn sweep_folder(folder: &Path) {
     // Without a list, another process is currently creating or removing the directory.
-    let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
+    let Some(text) = read_list(folder) else {
         return;
     };
     let mut processes = text.lines().filter_map(parse_process);
@@ -142,7 +161,7 @@ fn sweep_folder(folder: &Path) {
         .map(|(id, _)| id.to_string())
         .collect();
     if !orphans.is_empty() {
-        let kill = Command::new("sh")
+        let kill = Command::new(SHELL)
             .args(["-c", r#"kill -KILL "$@""#, "sh"])
             .args(orphans)
             .status();
@@ -152,6 +171,30 @@ fn sweep_folder(folder: &Path) {
         }
     }
     let _ = fs::remove_dir_all(folder);
+}
+
+/// Reads the list of processes in a directory. `None` unless both belong to the current user alone.
+fn read_list(folder: &Path) -> Option<String> {
+    // Opened once and then examined, since another user may replace what a path refers to. Without
+    // `NONBLOCK`, opening a FIFO would wait for its writer.
+    let careful = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let open = |at: BorrowedFd<'_>, path: &Path, flags| -> Option<File> {
+        Some(openat(at, path, careful | flags, Mode::empty()).ok()?.into())
+    };
+    let folder = open(rustix::fs::CWD, folder, OFlags::DIRECTORY)?;
+    let user = rustix::process::geteuid().as_raw();
+    let found = folder.metadata().ok()?;
+    if (found.uid(), found.mode() & 0o7777) != (user, 0o700) {
+        return None;
+    }
+    let list = open(folder.as_fd(), Path::new(PROCESSES), OFlags::empty())?;
+    let found = list.metadata().ok()?;
+    if !found.is_file() || found.uid() != user || found.len() > LONGEST_LIST {
+        return None;
+    }
+    let mut text = String::new();
+    list.take(LONGEST_LIST).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 fn parse_process(line: &str) -> Option<(u32, &str)> {
@@ -182,7 +225,7 @@ fn start_time(id: u32) -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn start_time(id: u32) -> Option<String> {
-    let output = Command::new("ps")
+    let output = Command::new("/bin/ps")
         .args(["-o", "lstart=", "-p", &id.to_string()])
         .output()
         .ok()?;
@@ -192,6 +235,7 @@ fn start_time(id: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
     use std::time::Duration;
 
     use super::*;
@@ -213,6 +257,13 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
         }
         false
+    }
+
+    fn new_folder(parent: &Path, name: &str, mode: u32) -> PathBuf {
+        let path = parent.join(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
     }
 
     #[test]
@@ -250,11 +301,7 @@ mod tests {
     #[test]
     fn sweep_removes_only_folders_of_dead_owners() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = |name: &str| {
-            let path = parent.path().join(name);
-            fs::create_dir(&path).unwrap();
-            path
-        };
+        let folder = |name: &str| new_folder(parent.path(), name, 0o700);
         let [alive, dead, empty, foreign] = [
             "rbuilder-envtest-a",
             "rbuilder-envtest-d",
@@ -284,5 +331,71 @@ mod tests {
         );
         stranger.kill().unwrap();
         stranger.wait().unwrap();
+    }
+    /// A list whose owner is dead, and that names one running process.
+    fn list_of_dead_owner(orphan: &Child) -> String {
+        let id = orphan.id();
+        format!("{} 1\n{id} {}\n", std::process::id(), start_time(id).unwrap())
+    }
+
+    #[test]
+    fn sweep_ignores_folders_that_others_can_change() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = |name: &str, mode: u32| new_folder(parent.path(), &format!("{PREFIX}{name}"), mode);
+        let mut victim = sleeper();
+        let list = list_of_dead_owner(&victim);
+        let open = folder("open", 0o777);
+        let readable = folder("readable", 0o755);
+        let sticky = folder("sticky", 0o1700);
+        let large = folder("large", 0o700);
+        let linked_list = folder("list", 0o700);
+        for folder in [&open, &readable, &sticky] {
+            fs::write(folder.join(PROCESSES), &list).unwrap();
+        }
+        fs::write(large.join(PROCESSES), list.clone() + &"\n".repeat(64 * 1024)).unwrap();
+        fs::write(parent.path().join("list"), &list).unwrap();
+        symlink(parent.path().join("list"), linked_list.join(PROCESSES)).unwrap();
+        let elsewhere = new_folder(parent.path(), "elsewhere", 0o700);
+        fs::write(elsewhere.join(PROCESSES), &list).unwrap();
+        let linked = parent.path().join(format!("{PREFIX}link"));
+        symlink(&elsewhere, &linked).unwrap();
+        let mut folders = vec![open, readable, sticky, large, linked_list, elsewhere, linked];
+        // Only root can create files of another user.
+        if rustix::process::geteuid().is_root() {
+            let foreign = folder("foreign", 0o700);
+            fs::write(foreign.join(PROCESSES), &list).unwrap();
+            chown(&foreign, Some(12345), None).unwrap();
+            let foreign_list = folder("foreign-list", 0o700);
+            fs::write(foreign_list.join(PROCESSES), &list).unwrap();
+            chown(foreign_list.join(PROCESSES), Some(12345), None).unwrap();
+            folders.extend([foreign, foreign_list]);
+        }
+
+        sweep(parent.path());
+
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(victim.try_wait().unwrap().is_none(), "the victim was killed");
+        for folder in folders {
+            assert!(folder.exists(), "{}", folder.display());
+        }
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+    }
+
+    #[test]
+    fn sweep_does_not_wait_for_fifo() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = new_folder(parent.path(), &format!("{PREFIX}fifo"), 0o700);
+        let made = Command::new("mkfifo").arg(folder.join(PROCESSES)).status();
+        assert!(made.unwrap().success());
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let path = parent.path().to_owned();
+        std::thread::spawn(move || {
+            sweep(&path);
+            let _ = sender.send(());
+        });
+        let swept = receiver.recv_timeout(Duration::from_secs(5));
+        assert!(swept.is_ok(), "the sweep waits for a writer of the FIFO");
+        assert!(folder.exists());
     }
 }

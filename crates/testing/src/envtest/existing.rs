@@ -1,10 +1,10 @@
 //! Connects to a running cluster instead of starting servers.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use rbuilder_control_plane::{private_folder, write_private};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -58,12 +58,12 @@ impl Existing {
         };
         // Tests want the server's actual response, not the one after a retry.
         config.default_retry = false;
-        let folder =
-            TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
+        let folder = private_folder("rbuilder-kubeconfig-")
+            .map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
         let kubeconfig_path = folder.path().join("kubeconfig");
         let text = serde_json::to_string_pretty(&kubeconfig)
             .map_err(|err| Error::new(format!("cannot write a kubeconfig: {err}")))?;
-        fs::write(&kubeconfig_path, text)
+        write_private(&kubeconfig_path, text)
             .map_err(|err| Error::file("cannot write", &kubeconfig_path, err))?;
         let existing = Self {
             config,

@@ -1,9 +1,9 @@
 //! Routes the API server's webhook calls to the operator under test on this machine.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, fs};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -11,7 +11,9 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client, Resource};
-use rbuilder_control_plane::{ReservedPort, WebhookAddress, issue_serving_certificate};
+use rbuilder_control_plane::{
+    ReservedPort, WebhookAddress, issue_serving_certificate, private_folder, write_private,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -113,8 +115,8 @@ impl Environment {
 
 impl WebhookServer {
     fn new(environment: &Environment) -> Result<Self, Error> {
-        let folder =
-            TempDir::new().map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
+        let folder = private_folder("rbuilder-webhooks-")
+            .map_err(|err| Error::new(format!("cannot create a temporary folder: {err}")))?;
         let authority = write_certificate(folder.path(), &environment.webhook_host)?;
         let port = ReservedPort::reserve()?;
         Ok(Self {
@@ -225,7 +227,7 @@ fn write_certificate(folder: &Path, host: &str) -> Result<String, Error> {
     let issued = issue_serving_certificate(host)?;
     for (name, text) in [("tls.crt", issued.certificate), ("tls.key", issued.key)] {
         let path = folder.join(name);
-        fs::write(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
+        write_private(&path, text).map_err(|err| Error::file("cannot write", &path, err))?;
     }
     Ok(issued.authority)
 }
