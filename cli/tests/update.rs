@@ -502,7 +502,7 @@ fn recorded_text_takes_precedence_over_the_version() {
     // Another build of this version wrote a text that is in no template that we know.
     let folder = project(PLAIN);
     let today = folder.tree();
-    let mut base = ScaffoldBase::parse(&today[BASE]);
+    let mut base = ScaffoldBase::parse(&today[BASE]).expect("a base");
     for path in ["Makefile", "Dockerfile", "src/controller/mod.rs"] {
         let other = today[path].replacen('\n', "\n\n# another build\n\n", 1);
         base.set(path, &other);
@@ -550,7 +550,7 @@ fn markers_of_existing_webhooks_are_updated() {
         today[path][..condition].trim_end().trim_end_matches(','),
         &today[path][end..]
     );
-    let mut base = ScaffoldBase::parse(&today[BASE]);
+    let mut base = ScaffoldBase::parse(&today[BASE]).expect("a base");
     base.set(path, &former);
     folder.write(BASE, &base.print());
     folder.write(path, &former);
@@ -655,7 +655,7 @@ fn git_merges_scaffolds_of_branches() {
             folder.write(&path, &both.tree()[&path]);
         }
     }
-    let base = ScaffoldBase::parse(&folder.tree()[BASE]);
+    let base = ScaffoldBase::parse(&folder.tree()[BASE]).expect("a base");
     for path in [
         "src/controller/mod.rs",
         "src/api/v1/mod.rs",

@@ -119,7 +119,7 @@ impl Written {
 /// Reads a project's base. If PROJECT was edited by hand since, the base follows the edit; the
 /// corresponding changes to the scaffold are up to the user.
 pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> {
-    let mut base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default());
+    let mut base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default())?;
     let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
     if let Some(mut recorded) = recorded.filter(|recorded| recorded.known != project.known) {
         recorded.set_scaffolded_files(project.scaffolded_files().clone());

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
+use anyhow::{Result, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use similar::TextDiff;
@@ -28,6 +29,13 @@ const FOREIGN: &str = "-";
 
 /// Guards against a line that inflates without end. Scaffolded files are far smaller.
 const LARGEST: usize = 1 << 20;
+
+/// Guards against many such lines. A hundred kinds have less than 2 MiB of scaffolded files.
+const LARGEST_IN_TOTAL: usize = 32 << 20;
+
+/// Guards against long comparisons of texts that both sides of a conflict have. A comparison takes
+/// up to as many steps as the square of its lines.
+const MOST_STEPS: usize = 1 << 28;
 
 const LEVEL: u8 = 10;
 
@@ -56,25 +64,60 @@ impl Entry {
         }
     }
 
-    fn parse(packed: &str) -> Option<Entry> {
+    fn parse(packed: &str, budget: &mut Budget) -> Result<Option<Entry>> {
         if packed == FOREIGN {
-            return Some(Entry::Foreign);
+            return Ok(Some(Entry::Foreign));
         }
-        let bytes = BASE64_STANDARD.decode(packed).ok()?;
-        let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes, LARGEST).ok()?;
-        Some(Entry::Text {
-            text: String::from_utf8(bytes).ok()?,
+        let Ok(bytes) = BASE64_STANDARD.decode(packed) else {
+            return Ok(None);
+        };
+        let Ok(bytes) = miniz_oxide::inflate::decompress_to_vec_with_limit(&bytes, LARGEST) else {
+            return Ok(None);
+        };
+        budget.spend_bytes(bytes.len())?;
+        Ok(String::from_utf8(bytes).ok().map(|text| Entry::Text {
+            text,
             packed: packed.to_owned(),
-        })
+        }))
     }
 
-    fn unite(self, other: Entry) -> Entry {
+    fn unite(self, other: Entry, budget: &mut Budget) -> Result<Entry> {
         match (self, other) {
             (Entry::Text { text: one, .. }, Entry::Text { text: other, .. }) if one != other => {
-                Entry::new(&unite_lines(&one, &other))
+                budget.spend_steps(one.lines().count() + other.lines().count())?;
+                let united = unite_lines(&one, &other);
+                budget.spend_bytes(united.len())?;
+                Ok(Entry::new(&united))
             }
-            (Entry::Foreign, entry) | (entry, _) => entry,
+            (Entry::Foreign, entry) | (entry, _) => Ok(entry),
         }
+    }
+}
+
+/// What is left of the limits on a whole base.
+struct Budget {
+    bytes: usize,
+    steps: usize,
+}
+
+impl Budget {
+    fn spend_bytes(&mut self, bytes: usize) -> Result<()> {
+        Budget::spend(&mut self.bytes, bytes)
+    }
+
+    fn spend_steps(&mut self, lines: usize) -> Result<()> {
+        Budget::spend(&mut self.steps, lines.saturating_mul(lines))
+    }
+
+    fn spend(left: &mut usize, amount: usize) -> Result<()> {
+        match left.checked_sub(amount) {
+            Some(rest) => *left = rest,
+            None => bail!(
+                "{BASE} has more text than scaffolds have, which is at most {} MiB: restore the file from git",
+                LARGEST_IN_TOTAL >> 20
+            ),
+        }
+        Ok(())
     }
 }
 
@@ -86,13 +129,23 @@ fn unite_lines(one: &str, other: &str) -> String {
 impl ScaffoldBase {
     /// Parses a base. Damaged lines and conflict markers are skipped, i.e. a file with a damaged
     /// line has no base.
-    pub fn parse(text: &str) -> ScaffoldBase {
+    ///
+    /// # Errors
+    /// Fails if the texts are much larger than those of any scaffold.
+    pub fn parse(text: &str) -> Result<ScaffoldBase> {
         let mut base = ScaffoldBase::default();
+        let mut budget = Budget {
+            bytes: LARGEST_IN_TOTAL,
+            steps: MOST_STEPS,
+        };
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let Some((path, packed)) = line.trim_end().rsplit_once(' ') else {
                 continue;
             };
-            let Some(entry) = Entry::parse(packed).filter(|_| names::is_plain_path(path)) else {
+            if !names::is_plain_path(path) {
+                continue;
+            }
+            let Some(entry) = Entry::parse(packed, &mut budget)? else {
                 continue;
             };
             match base.0.entry(path.to_owned()) {
@@ -102,11 +155,11 @@ impl ScaffoldBase {
                 Place::Occupied(mut place) => {
                     let known = place.insert(Entry::Foreign);
                     // Both sides of a conflict have a line for this file.
-                    place.insert(known.unite(entry));
+                    place.insert(known.unite(entry, &mut budget)?);
                 }
             }
         }
-        base
+        Ok(base)
     }
 
     /// The text of a file, or `None` if the file is foreign or unknown.
@@ -187,13 +240,21 @@ mod tests {
         base
     }
 
+    fn parse(text: &str) -> ScaffoldBase {
+        ScaffoldBase::parse(text).expect("a base of ordinary size")
+    }
+
+    fn pack(text: &str) -> String {
+        BASE64_STANDARD.encode(miniz_oxide::deflate::compress_to_vec(text.as_bytes(), LEVEL))
+    }
+
     #[test]
     fn parses_what_it_prints() {
         let mut base = base(&[("b-c", "x\n"), ("a", ""), ("d", "é\r\n\r\n")]);
         base.set_foreign("README.md");
         let text = base.print();
-        assert_eq!(ScaffoldBase::parse(&text), base);
-        assert_eq!(ScaffoldBase::parse(&text.replace('\n', "\r\n")), base);
+        assert_eq!(parse(&text), base);
+        assert_eq!(parse(&text.replace('\n', "\r\n")), base);
         assert_eq!(base.text("d"), Some("é\n\n"));
         assert_eq!(base.text("README.md"), None);
         assert!(base.has("README.md") && base.foreign().eq(["README.md"]));
@@ -209,7 +270,7 @@ mod tests {
             format!("{ours}{theirs}"),
             format!("<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> b\n"),
         ] {
-            let merged = ScaffoldBase::parse(&text);
+            let merged = parse(&text);
             assert_eq!(merged.text("list"), Some("head\ncup\nmug\nend\n"));
             let others = [merged.text("a"), merged.text("cup"), merged.text("mug")];
             assert_eq!(others, [Some("same\n"), Some("1\n"), Some("2\n")]);
@@ -223,15 +284,38 @@ mod tests {
             "a AAAA\nb ?\n../c -\n.git/d\n/e -\nf {}\ng -\n",
             BASE64_STANDARD.encode(&bomb)
         );
-        assert_eq!(ScaffoldBase::parse(&lines).print(), format!("{HEADING}g -\n"));
+        assert_eq!(parse(&lines).print(), format!("{HEADING}g -\n"));
     }
 
     #[test]
     fn unchanged_text_keeps_its_bytes() {
         let packed = BASE64_STANDARD.encode(miniz_oxide::deflate::compress_to_vec(b"x\ny\n", 0));
         let line = format!("{HEADING}a {packed}\n");
-        let mut base = ScaffoldBase::parse(&line);
+        let mut base = parse(&line);
         base.set("a", "x\r\ny\r\n");
         assert_eq!(base.print(), line);
+    }
+
+    #[test]
+    fn sum_of_texts_is_limited() {
+        let full = pack(&" ".repeat(LARGEST));
+        let lines = |count: usize| -> String { (0..count).map(|n| format!("file-{n} {full}\n")).collect() };
+        let limit = LARGEST_IN_TOTAL / LARGEST;
+        assert_eq!(parse(&lines(limit)).texts().count(), limit);
+        let error = ScaffoldBase::parse(&lines(limit + 1)).expect_err("too much text");
+        let expected = ".rbuilder/scaffold.base has more text than scaffolds have, which is at most 32 MiB: restore the file from git";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn merging_of_conflicts_is_limited() {
+        // Each text is small, but comparing them takes a step for each pair of lines.
+        let text = |line: &str| pack(&format!("{line}\n").repeat(20_000));
+        let lines = format!("a {}\na {}\n", text("x"), text("y"));
+        assert!(ScaffoldBase::parse(&lines).is_err());
+        // Each line adds to the text of the same file.
+        let other = |n: usize| pack(&format!("{n:0>99999}\n").repeat(10));
+        let lines: String = (0..20).map(|n| format!("a {}\n", other(n))).collect();
+        assert!(ScaffoldBase::parse(&lines).is_err());
     }
 }
