@@ -15,6 +15,7 @@ use super::{
 };
 use crate::flags::InstallFlags;
 use crate::shell::Shell;
+use crate::tree::open_given_file;
 use rbuilder_control_plane::downloads::archive::{self, unpack};
 use rbuilder_control_plane::downloads::download::{Downloads, Hashed, Request, format_size};
 use rbuilder_control_plane::downloads::index::{Archive, is_sha512, mirrored};
@@ -242,6 +243,5 @@ fn open_archive(path: &Path) -> Result<Box<dyn Read>> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin()));
     }
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    Ok(Box::new(file))
+    open_given_file(path)
 }

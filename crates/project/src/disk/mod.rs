@@ -21,11 +21,11 @@ use anyhow::{Context, Result, bail};
 #[cfg(not(unix))]
 pub use other::Folder;
 #[cfg(not(unix))]
-pub(crate) use other::{effective_user, open_without_links, set_mode, status_of};
+pub(crate) use other::{effective_user, open_given, open_without_links, set_mode, status_of};
 #[cfg(unix)]
 pub use unix::Folder;
 #[cfg(unix)]
-pub(crate) use unix::{effective_user, open_without_links, set_mode, status_of};
+pub(crate) use unix::{effective_user, open_given, open_without_links, set_mode, status_of};
 
 pub(crate) const LONGEST_NAME: usize = 255;
 
@@ -35,6 +35,14 @@ pub(crate) enum Sort {
     Folder,
     Link,
     /// A pipe, a socket or a device.
+    Other,
+}
+
+/// An open file that the user named on the command line.
+pub(crate) enum Given {
+    File(File),
+    Pipe(Box<dyn Read>),
+    /// A directory, a socket or a device.
     Other,
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{Sort, Status};
+use super::{Given, Sort, Status};
 
 /// A directory.
 #[derive(Clone, Debug)]
@@ -128,6 +128,14 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 /// Always 0, since there are no user IDs here.
 pub(crate) fn effective_user() -> u32 {
     0
+}
+
+pub(crate) fn open_given(path: &Path) -> io::Result<Given> {
+    let file = File::open(path)?;
+    Ok(match status_of(&file)?.sort {
+        Sort::File => Given::File(file),
+        _ => Given::Other,
+    })
 }
 
 /// Always `None`, so that the caller checks each component for symlinks.

@@ -2,26 +2,31 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, fstat, fsync, mkdirat, open, openat, renameat,
-    statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat, fcntl_setfl, fstat, fsync, mkdirat, open, openat,
+    renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
-use super::{Sort, Status};
+use super::{Given, Sort, Status};
 
 /// Never follow symlinks, block on pipes, or leak the descriptor to child processes.
 const CAREFUL: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
+
+/// How long to wait for a process that writes to a named pipe.
+const WRITER: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An open directory.
 #[derive(Clone, Debug)]
@@ -143,6 +148,50 @@ pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Opens a file that the user named on the command line. Symlinks are followed.
+///
+/// A pipe is read like a file, but without a writer, opening it would block for ever. So this fails
+/// unless a process has opened the pipe for writing within [`WRITER`].
+pub(crate) fn open_given(path: &Path) -> io::Result<Given> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut file = File::from(open(path, flags, Mode::empty())?);
+    let kind = FileType::from_raw_mode(fstat(&file)?.st_mode as RawMode);
+    match kind {
+        FileType::RegularFile => Ok(Given::File(file)),
+        FileType::Fifo => {
+            let first = wait_for_writer(&mut file, WRITER)?;
+            fcntl_setfl(&file, OFlags::empty())?;
+            Ok(Given::Pipe(Box::new(io::Cursor::new(first).chain(file))))
+        }
+        _ => Ok(Given::Other),
+    }
+}
+
+/// Waits until a process writes to a pipe that was opened with `NONBLOCK`. Returns what had to be
+/// read to find out.
+fn wait_for_writer(pipe: &mut File, limit: Duration) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + limit;
+    let mut first = vec![0; 4096];
+    loop {
+        match pipe.read(&mut first) {
+            // No process has the pipe open for writing.
+            Ok(0) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
+            Ok(0) => {
+                let message = format!("no process has written to this pipe within {} s", limit.as_secs());
+                return Err(io::Error::new(ErrorKind::TimedOut, message));
+            }
+            Ok(length) => {
+                first.truncate(length);
+                return Ok(first);
+            }
+            // The pipe has a writer, and nothing to read yet.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Opens a file if its path, relative to `folder`, contains no symlinks. Returns `None` if it may
 /// contain one; the caller must then check each component.
 pub(crate) fn open_without_links(folder: &Folder, path: &Path) -> Option<io::Result<File>> {
@@ -242,5 +291,34 @@ mod tests {
         }
         let absent = opened("a/none/file").expect("no link").expect_err("no file");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods)] // the test creates the pipe itself
+    fn pipe_is_read_once_it_has_a_writer() {
+        let top = tempfile::tempdir().expect("a temporary folder");
+        let path = top.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo").success());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        let mut pipe = File::from(open(&path, flags, Mode::empty()).expect("it is there"));
+        let error = wait_for_writer(&mut pipe, Duration::from_millis(50)).expect_err("no writer");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            move || {
+                let mut pipe = File::options().write(true).open(path).expect("it is there");
+                std::thread::sleep(Duration::from_millis(200));
+                std::io::Write::write_all(&mut pipe, &[b'x'; 100_000]).expect("a reader");
+            }
+        });
+        let Given::Pipe(mut pipe) = open_given(&path).expect("a writer") else {
+            panic!("expected a pipe");
+        };
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("bytes");
+        assert_eq!(bytes.len(), 100_000);
+        writer.join().expect("it has written");
     }
 }

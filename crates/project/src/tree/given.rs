@@ -1,14 +1,14 @@
 //! Files that the user names on the command line, anywhere on disk. Unlike project files, they may
 //! be symlinks.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 
 use super::{LARGEST, with_slashes};
-use crate::disk::{read_bounded, too_large};
+use crate::disk::{Given, open_given, read_bounded, too_large};
 
 /// Reads a file, or those files in a directory whose names `is_wanted` accepts, in sorted order.
 /// Returns each text with its path for messages.
@@ -44,13 +44,39 @@ pub(super) fn is_given_directory(path: &Path, shown: &str) -> Result<bool> {
     }
 }
 
+/// Reads a file or a pipe, such as `<(kustomize build .)` of a shell.
 pub(super) fn read_text(path: &Path) -> Result<String> {
     let shown = shown(path);
-    let file = fs::File::open(path)?;
-    let Some(bytes) = read_bounded(file.into_parts().0, LARGEST)? else {
-        bail!("{shown} is not a regular file, or it {}", too_large(LARGEST));
+    let cannot_read = || format!("cannot read {shown}");
+    let bytes = match open_given(path).with_context(cannot_read)? {
+        Given::File(file) => read_bounded(file, LARGEST).with_context(cannot_read)?,
+        Given::Pipe(mut pipe) => read_pipe(&mut pipe).with_context(cannot_read)?,
+        Given::Other => bail!("{shown} is neither a file nor a pipe"),
+    };
+    let Some(bytes) = bytes else {
+        bail!("{shown} {}", too_large(LARGEST));
     };
     String::from_utf8(bytes).with_context(|| format!("{shown} is not valid UTF-8"))
+}
+
+fn read_pipe(pipe: &mut dyn Read) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    pipe.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= LARGEST).then_some(bytes))
+}
+
+/// Opens a file or a pipe from the command line for reading, whatever its size.
+///
+/// # Errors
+/// Fails if the path can't be opened, is a directory or a device, or is a pipe to which nothing
+/// writes.
+pub fn open_given_file(path: &Path) -> Result<Box<dyn Read>> {
+    let shown = shown(path);
+    match open_given(path).with_context(|| format!("cannot open {shown}"))? {
+        Given::File(file) => Ok(Box::new(file)),
+        Given::Pipe(pipe) => Ok(pipe),
+        Given::Other => bail!("{shown} is neither a file nor a pipe"),
+    }
 }
 
 fn shown(path: &Path) -> String {

@@ -31,7 +31,7 @@ use crate::hash::checksum;
 
 pub use area::find_repository;
 pub use find::{FILE, Search, find_project_above, is_own_above};
-pub use given::read_given_file;
+pub use given::{open_given_file, read_given_file};
 pub use inputs::{InputFile, STANDARD_INPUT, read_inputs};
 pub use portable::{typed_path, with_slashes, without_verbatim_prefix};
 pub use snapshot::{Snapshot, watched_folders};
