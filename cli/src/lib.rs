@@ -79,7 +79,7 @@ fn show_unparsed(error: &clap::Error, arguments: &[OsString], shell: &mut Shell)
         text.push_str(&format!("\n{examples}\n"));
     }
     match error.use_stderr() {
-        true => shell.note(&text),
+        true => shell.note_painted(&text),
         false => shell.out(&text),
     }
     shell.finish(u8::try_from(error.exit_code()).unwrap_or(2))

@@ -9,6 +9,7 @@ use rbuilder_generator::{Code, Diagnostic, FileRange, Severity, Sources};
 use serde_json::{Value, json};
 
 use crate::replacement::find_replacement;
+use crate::shell::harmless;
 
 /// Longer source (in bytes) isn't quoted. Generated code may have such lines.
 const LONGEST: usize = 20_000;
@@ -42,8 +43,10 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
             .annotation(AnnotationKind::Primary.span(range.start - first..range.end - first));
         title.element(snippet)
     };
-    if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(help));
+    // The renderer escapes titles and source, but prints help as it is.
+    let help = diagnostic.help.as_deref().map(|help| harmless(help, false));
+    if let Some(help) = &help {
+        group = group.element(Level::HELP.message(&**help));
     }
     let renderer = if color {
         Renderer::styled()

@@ -21,10 +21,14 @@ pub struct Shell {
     color: bool,
     verbosity: Verbosity,
     interactive: bool,
+    /// Whether a CI system runs the command.
+    in_pipeline: bool,
     /// Whether messages go to standard output and everything else to standard error.
     for_messages: bool,
     /// Whether messages are lines of JSON.
     json: bool,
+    /// Whether messages are JSON or SARIF for other programs.
+    has_data_messages: bool,
     /// Whether standard output and standard error are terminals, which would interpret control
     /// sequences.
     terminals: (bool, bool),
@@ -71,10 +75,12 @@ impl Shell {
             color: wants_color(&|name| std::env::var_os(name), terminals.0 && terminals.1),
             verbosity: Verbosity::Normal,
             interactive: !in_pipeline && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
+            in_pipeline,
             out: standard_output(),
             err: standard_error(),
             for_messages: false,
             json: false,
+            has_data_messages: false,
             terminals,
             lost: None,
             viewpoint: None,
@@ -90,8 +96,10 @@ impl Shell {
             color: false,
             verbosity: Verbosity::Normal,
             interactive: false,
+            in_pipeline: false,
             for_messages: false,
             json: false,
+            has_data_messages: false,
             terminals: (false, false),
             lost: None,
             viewpoint: None,
@@ -120,6 +128,7 @@ impl Shell {
     /// goes to standard error.
     pub fn speak_json(&mut self, on_output: bool) {
         self.json = true;
+        self.has_data_messages = true;
         self.for_messages = on_output;
     }
 
@@ -127,6 +136,7 @@ impl Shell {
     /// `on_output`, the log goes to standard output and everything else to standard error.
     pub fn speak_sarif(&mut self, on_output: bool) {
         self.viewpoint = None;
+        self.has_data_messages = true;
         self.for_messages = on_output;
     }
 
@@ -135,20 +145,25 @@ impl Shell {
         self.viewpoint = viewpoint;
     }
 
-    /// Prints diagnostics about the source.
+    /// Prints diagnostics about the source, which may have colors.
     pub fn message(&mut self, text: &str) {
+        let form = match self.has_data_messages {
+            true => Form::Verbatim,
+            false => Form::Painted,
+        };
         let text = self.relative(text);
-        self.write(self.for_messages, &text);
+        self.write(self.for_messages, form, &text);
     }
 
     /// Prints the result of the command verbatim.
     pub fn out(&mut self, text: &str) {
-        self.write(!self.for_messages, text);
+        self.write(!self.for_messages, Form::Verbatim, text);
     }
 
+    /// Prints the result of the command, if it is text for people.
     pub(crate) fn report(&mut self, text: &str) {
         let text = self.relative(text);
-        self.out(&text);
+        self.write(!self.for_messages, Form::Plain, &text);
     }
 
     /// Prints a note to standard error, unless in quiet mode.
@@ -171,7 +186,7 @@ impl Shell {
         if !self.terminals.1 || self.verbosity == Verbosity::Quiet {
             return false;
         }
-        let _ = write!(self.err, "{ERASE}{}", harmless(text)).and_then(|()| self.err.flush());
+        let _ = write!(self.err, "{ERASE}{}", harmless(text, false)).and_then(|()| self.err.flush());
         self.has_progress = true;
         true
     }
@@ -179,7 +194,13 @@ impl Shell {
     /// Prints errors, warnings and questions to standard error, even in quiet mode.
     pub(crate) fn note_always(&mut self, text: &str) {
         let text = self.relative(text);
-        self.write(false, &text);
+        self.write(false, Form::Plain, &text);
+    }
+
+    /// Like [`note_always`](Shell::note_always), for text with colors.
+    pub(crate) fn note_painted(&mut self, text: &str) {
+        let text = self.relative(text);
+        self.write(false, Form::Painted, &text);
     }
 
     /// Prints the changes of a command, one line per file.
@@ -196,7 +217,7 @@ impl Shell {
                     .map(|path| format!("{:>9} {}\n", "unchanged", show(path))),
             );
         }
-        self.write(is_result && !self.for_messages, &text);
+        self.write(is_result && !self.for_messages, Form::Plain, &text);
     }
 
     /// Rewrites the paths in a message to paths that the user can open.
@@ -213,7 +234,7 @@ impl Shell {
             return self.message(&report::message_to_json_line("warning", text));
         }
         let word = self.paint("1;33", "warning");
-        self.note_always(&format!("{word}: {text}\n"));
+        self.note_painted(&format!("{word}: {}\n", harmless(text, false)));
     }
 
     /// Prints an error with its causes.
@@ -223,7 +244,7 @@ impl Shell {
             return self.message(&report::message_to_json_line("error", &text));
         }
         let word = self.paint("1;31", "error");
-        self.note_always(&format!("{word}: {text}\n"));
+        self.note_painted(&format!("{word}: {}\n", harmless(&text, false)));
     }
 
     /// Returns the final exit code, which is never 0 after a failed write.
@@ -235,7 +256,7 @@ impl Shell {
         code.max(1)
     }
 
-    fn write(&mut self, to_output: bool, text: &str) {
+    fn write(&mut self, to_output: bool, form: Form, text: &str) {
         if std::mem::take(&mut self.has_progress) {
             let _ = self.err.write_all(ERASE.as_bytes());
         }
@@ -244,10 +265,11 @@ impl Shell {
         } else {
             (&mut self.err, "standard error", self.terminals.1)
         };
-        let text = if is_terminal {
-            harmless(text)
-        } else {
-            Cow::Borrowed(text)
+        let text = match form {
+            Form::Plain => without_commands(harmless(text, false)),
+            Form::Painted => without_commands(harmless(text, self.color)),
+            Form::Verbatim if is_terminal => harmless(text, self.color),
+            Form::Verbatim => Cow::Borrowed(text),
         };
         match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
             Ok(()) => {}
@@ -257,10 +279,15 @@ impl Shell {
         }
     }
 
-    /// Prints a unified diff, in color if enabled.
+    /// Prints a unified diff, in color if enabled. In a log of CI, it is text for people; elsewhere,
+    /// it may be the input of `patch`.
     pub fn diff(&mut self, diff: &str) {
         if !self.color {
-            return self.out(diff);
+            let form = match self.in_pipeline {
+                true => Form::Plain,
+                false => Form::Verbatim,
+            };
+            return self.write(!self.for_messages, form, diff);
         }
         let painted: String = diff
             .split_inclusive('\n')
@@ -270,15 +297,15 @@ impl Shell {
                     [b'+', ..] => "32",
                     [b'-', ..] => "31",
                     [b'@', ..] => "36",
-                    _ => return line.to_owned(),
+                    _ => return harmless(line, false).into_owned(),
                 };
                 let (content, end) = line
                     .strip_suffix('\n')
                     .map_or((line, ""), |content| (content, "\n"));
-                format!("{}{end}", self.paint(code, content))
+                format!("{}{end}", self.paint(code, &harmless(content, false)))
             })
             .collect();
-        self.out(&painted);
+        self.write(!self.for_messages, Form::Painted, &painted);
     }
 
     /// Asks a yes/no question. Returns `default` if nobody can answer.
@@ -310,12 +337,28 @@ impl Shell {
     }
 }
 
-/// Escapes control characters, except for colors. Otherwise, names and source files in a repository
-/// could clear the screen, write to the clipboard or reorder text.
-fn harmless(text: &str) -> Cow<'_, str> {
+/// What a text consists of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Text for people, without colors.
+    Plain,
+    /// Text for people that may have colors.
+    Painted,
+    /// Data for programs. On a terminal, it is shown like [`Form::Painted`].
+    Verbatim,
+}
+
+/// Escapes control characters and invisible ones, except for colors if `has_color`. Otherwise, names
+/// and source files in a repository could clear the screen, write to the clipboard, or hide and
+/// reorder text. Text for files and pipes is escaped, too: terminals show it later.
+pub(crate) fn harmless(text: &str, has_color: bool) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(
+                c,
+                '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            )
+            || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
     };
     if !text.contains(acts) {
         return Cow::Borrowed(text);
@@ -326,13 +369,13 @@ fn harmless(text: &str) -> Cow<'_, str> {
         shown.push_str(&rest[..at]);
         rest = &rest[at..];
         let length = match color_sequence(rest) {
-            Some(length) => {
+            Some(length) if has_color && is_visible(&rest[..length]) => {
                 shown.push_str(&rest[..length]);
                 length
             }
             // Drop the carriage return of a line ending.
-            None if rest.starts_with("\r\n") => 1,
-            None => {
+            _ if rest.starts_with("\r\n") => 1,
+            _ => {
                 let c = rest.chars().next().unwrap_or_default();
                 shown.extend(c.escape_unicode());
                 c.len_utf8()
@@ -341,6 +384,36 @@ fn harmless(text: &str) -> Cow<'_, str> {
         rest = &rest[length..];
     }
     shown.push_str(rest);
+    Cow::Owned(shown)
+}
+
+/// Whether a color sequence leaves text visible, i.e. only sets one of the colors of our messages.
+/// Others conceal text (8), or have the color of a background.
+fn is_visible(sequence: &str) -> bool {
+    let parameters = sequence.trim_start_matches("\x1b[").trim_end_matches('m');
+    let is_known = |parameter: &str| match parameter.parse() {
+        Ok(number) => matches!(number, 0_u8 | 1 | 4 | 31..=36 | 91..=96),
+        Err(_) => parameter.is_empty(),
+    };
+    parameters.split(';').all(is_known)
+}
+
+/// Escapes what runners of CI pipelines take for commands in a log: `::add-mask::` at the start of a
+/// line, and `##[…]` or `##vso[…]` anywhere.
+fn without_commands(text: Cow<'_, str>) -> Cow<'_, str> {
+    const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
+    let starts = |line: &str| line.trim_start().starts_with("::");
+    if !text.lines().any(starts) && !ANYWHERE.iter().any(|start| text.contains(start)) {
+        return text;
+    }
+    let escape = |line: &str| match starts(line) {
+        true => line.replacen(':', "\\u{3a}", 1),
+        false => line.to_owned(),
+    };
+    let mut shown: String = text.split_inclusive('\n').map(escape).collect();
+    for start in ANYWHERE {
+        shown = shown.replace(start, &start.replacen('#', "\\u{23}", 1));
+    }
     Cow::Owned(shown)
 }
 
@@ -409,9 +482,74 @@ mod tests {
             ("\x1b[", "\\u{1b}["),
             ("\u{9b}2J", "\\u{9b}2J"),
             ("a\u{202e}b", "a\\u{202e}b"),
+            ("a\u{200b}b", "a\\u{200b}b"),
+            // These conceal text, or print it in the color of a background.
+            ("\x1b[8mx\x1b[m", "\\u{1b}[8mx\x1b[m"),
+            ("\x1b[1;30mx", "\\u{1b}[1;30mx"),
+            ("\x1b[38;5;0mx", "\\u{1b}[38;5;0mx"),
         ] {
-            assert_eq!(harmless(text), expected, "{text:?}");
+            assert_eq!(harmless(text, true), expected, "{text:?}");
         }
+        assert_eq!(
+            harmless("\x1b[1;31mred\x1b[0m", false),
+            "\\u{1b}[1;31mred\\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn escapes_commands_of_runners() {
+        for (text, expected) in [
+            ("a::b\nsrc/lib.rs::c\n", "a::b\nsrc/lib.rs::c\n"),
+            ("::add-mask::x\n", "\\u{3a}:add-mask::x\n"),
+            ("a\n  ::set-env name=b::c\n", "a\n  \\u{3a}:set-env name=b::c\n"),
+            (
+                "a ##[add-mask]x ##vso[task]y",
+                "a \\u{23}#[add-mask]x \\u{23}#vso[task]y",
+            ),
+            ("### API changes\n", "### API changes\n"),
+        ] {
+            assert_eq!(without_commands(Cow::Borrowed(text)), expected, "{text:?}");
+        }
+    }
+
+    /// Collects what is printed.
+    #[derive(Clone, Default)]
+    struct Printed(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl Write for Printed {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("not poisoned").write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn messages_in_files_have_no_escapes_but_results_are_verbatim() {
+        const TEXT: &str = "\x1b[8m\n::add-mask::x\n";
+        const SHOWN: &str = "\\u{1b}[8m\n\\u{3a}:add-mask::x\n";
+        let check = |print: &dyn Fn(&mut Shell), expected: &str| {
+            let (out, err) = (Printed::default(), Printed::default());
+            let mut shell = Shell::to(Box::new(out.clone()), Box::new(err.clone()));
+            print(&mut shell);
+            let printed = [out, err].map(|printed| printed.0.lock().expect("not poisoned").clone());
+            assert_eq!(String::from_utf8(printed.concat()).expect("text"), expected);
+        };
+        check(&|shell| shell.message(TEXT), SHOWN);
+        check(&|shell| shell.note(TEXT), SHOWN);
+        check(&|shell| shell.report(TEXT), SHOWN);
+        check(&|shell| shell.warning("\x1b[8m"), "warning: \\u{1b}[8m\n");
+        check(&|shell| shell.out(TEXT), TEXT);
+        check(&|shell| shell.diff(TEXT), TEXT);
+        check(
+            &|shell| {
+                shell.in_pipeline = true;
+                shell.diff(TEXT);
+            },
+            SHOWN,
+        );
     }
 
     #[test]
