@@ -218,6 +218,68 @@ fn unknown_base_is_an_error_with_advice() {
 }
 
 #[test]
+fn base_without_manifests_is_an_error() {
+    let folder = repository(CRD);
+    folder.write("src/main.rs", "fn main() {}\n");
+    folder.write("notes.txt", "no manifest\n");
+    commit(&folder, "two");
+    for base in ["src", "notes.txt"] {
+        let line = format!("diff {base} --to crds");
+        let ran = folder.run(&line);
+        assert_eq!(ran.code, 1, "{line}: {}", ran.out);
+        let expected = format!(
+            "expected CustomResourceDefinitions, roles or webhook configurations in {base}, found none to compare with"
+        );
+        assert!(ran.err.contains(&expected), "{line}: {}", ran.err);
+        assert!(!ran.out.contains("compatible"), "{line}: {}", ran.out);
+        folder.run(&format!("{line} --allow-empty")).ok();
+    }
+    // An unset variable of a workflow must not compare the tree with itself.
+    for base in ["", " "] {
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_rbuilder"))
+            .current_dir(folder.path())
+            .args(["diff", base, "--to", "crds"])
+            .output()
+            .expect("the command runs");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert!(said.contains("BASE is empty"), "{said}");
+    }
+    let ran = folder.run("diff --versions --to crds");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(
+        ran.err.contains("with several versions, found none"),
+        "{}",
+        ran.err
+    );
+    folder.run("diff --versions --to crds --allow-empty").ok();
+}
+
+#[test]
+fn renamed_directory_is_compared_with_its_former_files() {
+    let folder = repository(CRD);
+    folder.git("mv crds manifests");
+    folder.write("manifests/cups.yaml", &lowered());
+    commit(&folder, "two");
+    let ran = folder.run("diff main --to manifests");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.out.contains("[maximum-lowered]"), "{}", ran.out);
+    assert!(
+        ran.err.contains("cups.example.com was in crds/cups.yaml at main"),
+        "{}",
+        ran.err
+    );
+    // Another file of the same name is not its former state.
+    folder.write(
+        "manifests/cups.yaml",
+        &CRD.replace("cups.example.com", "cups.example.org"),
+    );
+    let ran = folder.run("diff main --to manifests");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.err.contains("found none to compare with"), "{}", ran.err);
+}
+
+#[test]
 fn project_is_compared_by_its_source() {
     let folder = Folder::with_cup();
     let (types, controller) = ("src/api/v1/cup.rs", "src/controller/cup.rs");

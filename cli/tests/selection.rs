@@ -64,6 +64,26 @@ fn refused(folder: &Folder, line: &str, parts: &[&str]) {
 }
 
 #[test]
+fn check_that_compares_nothing_is_an_error() {
+    let folder = Folder::new();
+    folder.write(
+        "Cargo.toml",
+        "[package]\nname = \"tool\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+    );
+    folder.write("src/main.rs", "fn main() {}\n");
+    let ran = folder.run("manifests --check");
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("no kinds or markers found"), "{}", ran.err);
+    assert!(
+        ran.err.contains("error: no manifests were compared"),
+        "{}",
+        ran.err
+    );
+    folder.run("manifests --check --allow-empty").ok();
+    folder.run("manifests").ok();
+}
+
+#[test]
 fn reports_foreign_kinds_and_does_not_write_them() {
     let folder = package("");
     let (crds, ran) = made(&folder, "manifests");

@@ -100,6 +100,10 @@ fn budget_and_filter_reach_the_tests() {
 #[test]
 fn tests_replay_histories_on_the_installed_servers() {
     let scene = Scene::new();
+    let (code, said) = scene.run("simulate --on-server");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("no test has run a simulation"), "{said}");
+    scene.bin.write("a.json", &passing());
     let (code, said) = scene.run("simulate --on-server -- --test cup");
     assert_eq!(code, Some(0), "{said}");
     let call = "test --tests --no-fail-fast --test cup\nhistories , seconds , \nserver 1, /opt/servers\n";

@@ -194,6 +194,129 @@ fn definitions_are_needed() {
 }
 
 #[test]
+fn nothing_to_judge_is_an_error() {
+    let folder = folder("  size: 1\n");
+    folder.write("empty.yaml", "");
+    folder.write("null.yaml", "---\n---\n# nothing\n");
+    folder.write(
+        "other.yaml",
+        "apiVersion: example.org/v1\nkind: Mug\nmetadata: { name: a }\n",
+    );
+    folder.write("values/values.yaml", "replicas: 1\n");
+    for file in ["empty.yaml", "null.yaml", "other.yaml", "values"] {
+        let line = format!("validate {file} --crds crds");
+        let ran = folder.run(&line);
+        assert_eq!(ran.code, 1, "{line}: {}", ran.out);
+        assert!(ran.err.contains("nothing was judged"), "{line}: {}", ran.err);
+        folder.run(&format!("{line} --allow-empty")).ok();
+    }
+    let ran = folder.run("validate cup.yaml --crds crds --old empty.yaml");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    let expected = "expected objects in the files of `--old`, found none";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    folder.run("validate cup.yaml empty.yaml --crds crds").ok();
+}
+
+#[test]
+fn value_without_type_is_refused() {
+    let folder = folder("  size: 1\n");
+    let cup = folder.tree()["cup.yaml"].clone();
+    for (text, help) in [
+        ("hello\n", "every object has `apiVersion` and `kind`"),
+        ("- a\n- b\n", "every object has `apiVersion` and `kind`"),
+        (
+            "kind: Cup\nmetadata: { name: a }\n",
+            "every object has `apiVersion` and `kind`",
+        ),
+        (
+            &cup.replace("apiVersion", "apiversion"),
+            "write `apiVersion` instead of `apiversion`",
+        ),
+    ] {
+        folder.write("cup.yaml", text);
+        let ran = folder.run("validate cup.yaml --crds crds");
+        assert_eq!(ran.code, 1, "{text}: {}", ran.out);
+        assert!(
+            ran.err.contains("error: apiVersion: Required value"),
+            "{text}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(help), "{text}: {}", ran.err);
+    }
+}
+
+#[test]
+fn kustomization_without_version_is_no_object() {
+    let folder = folder("  size: 1\n");
+    folder.write("sub/kustomization.yaml", "kind: Component\nimages: []\n");
+    folder
+        .run("validate cup.yaml sub/kustomization.yaml --crds crds")
+        .ok();
+}
+
+/// `<(…)` of a shell is a pipe, which may have no writer for ever if it is a named one.
+#[cfg(unix)]
+#[test]
+fn pipes_are_read_if_something_writes_to_them() {
+    let folder = folder("  size: 1\n");
+    let ran = std::process::Command::new("bash")
+        .args([
+            "-c",
+            "\"$0\" validate <(sleep 0.2; cat cup.yaml) --crds <(cat crds/cups.yaml)",
+        ])
+        .arg(env!("CARGO_BIN_EXE_rbuilder"))
+        .current_dir(folder.path())
+        .output()
+        .expect("bash");
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{said}");
+    assert_eq!(
+        String::from_utf8_lossy(&ran.stdout),
+        "1 object accepted, 0 refused\n"
+    );
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.path().join("pipe"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    let ran = folder.run("validate pipe --crds crds");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(
+        ran.err.contains("no process has written to this pipe within 5 s"),
+        "{}",
+        ran.err
+    );
+    let ran = folder.run("validate /dev/null --crds crds");
+    assert!(
+        ran.err.contains("/dev/null is neither a file nor a pipe"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn text_of_a_repository_has_no_effect_on_terminals_and_runners() {
+    let folder = folder("  size: 1\n  colour: \"a\x1b[8m\" # \x1b[8m\n");
+    let text = folder.tree()["cup.yaml"].clone();
+    folder.write("cup.yaml", &text.replace("size: 1", "size: 10"));
+    folder.write(
+        "other.yaml",
+        "apiVersion: example.org/v1\nkind: \"Mug\\n::add-mask::x\"\n",
+    );
+    let line = "validate cup.yaml other.yaml --crds crds";
+    for line in [line.to_owned(), format!("--color always {line}")] {
+        let ran = folder.run(&line);
+        assert_eq!(ran.code, 1, "{}", ran.out);
+        for said in [&ran.out, &ran.err] {
+            assert!(!said.contains("\x1b[8m"), "{said:?}");
+            assert!(
+                !said.lines().any(|line| line.trim_start().starts_with("::")),
+                "{said:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn kinds_of_kubernetes_are_judged_by_their_structure() {
     let folder = Folder::new();
     folder.write(

@@ -25,6 +25,7 @@ const HISTORY: &str = "RBUILDER_SIMULATION";
 const HISTORIES: &str = "RBUILDER_SIMULATION_HISTORIES";
 const SECONDS: &str = "RBUILDER_SIMULATION_SECONDS";
 const REPORTS: &str = "RBUILDER_SIMULATION_REPORTS";
+const NO_SIMULATION: &str = "no test has run a simulation: see `rbuilder::simulation`, and that `rbuilder library` shows a release that has it";
 const SERVER: &str = "RBUILDER_SIMULATION_SERVER";
 
 /// Variable with the directory of etcd and kube-apiserver.
@@ -68,9 +69,7 @@ fn run_tests(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result<u8>
     let reports = read_reports(workspace.path())?;
     match (reports.is_empty(), status.success()) {
         (true, false) => bail!("`cargo test` failed, and no simulation has ended"),
-        (true, true) => bail!(
-            "no test has run a simulation: see `rbuilder::simulation`, and that `rbuilder library` shows a release that has it"
-        ),
+        (true, true) => bail!(NO_SIMULATION),
         (false, _) => {}
     }
     let code = write(dir, flags, &reports, true, shell)?;
@@ -100,10 +99,15 @@ fn run_on_server(dir: &Path, flags: &SimulateFlags, shell: &mut Shell) -> Result
         format!("etcd and kube-apiserver are not installed: run `rbuilder envtest install`, or set {ASSETS}")
     })?;
     let interrupt = Interrupt::install()?;
+    let workspace = Workspace::create()?;
     let mut command = cargo_test(dir, flags, shell)?;
     command.env(SERVER, "1").env(ASSETS, assets);
+    command.env(REPORTS, workspace.path());
     let status = run_in_foreground(&mut command, &interrupt)?;
     match status.success() {
+        true if read_given_file(workspace.path(), |path| path.ends_with(".json"))?.is_empty() => {
+            bail!(NO_SIMULATION)
+        }
         true => Ok(0),
         false if interrupt.is_asked() => bail!("interrupted"),
         false => bail!("`cargo test` failed: its output above shows the states that differ"),

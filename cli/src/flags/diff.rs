@@ -22,6 +22,9 @@ pub struct DiffFlags {
     /// Lowest level of a change at which the exit code is 1
     #[arg(long, value_enum, default_value = "breaking", value_name = "LEVEL")]
     pub fail_on: FailLevel,
+    /// Succeed if there is nothing to compare, e.g. because the older state has no manifests yet
+    #[arg(long)]
+    pub allow_empty: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub output: DiffFormat,

@@ -11,6 +11,9 @@ pub struct ManifestsFlags {
     /// Check that the manifests are up to date; print a diff and fail if they are not, without writing any file
     #[arg(long, conflicts_with_all = ["dry_run", "stdout"])]
     pub check: bool,
+    /// Let `--check` succeed if the source has no kinds or markers, i.e. nothing to compare
+    #[arg(long, requires = "check")]
+    pub allow_empty: bool,
     /// Print the manifests to standard output instead of writing them
     #[arg(long, conflicts_with = "dry_run")]
     pub stdout: bool,

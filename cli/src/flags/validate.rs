@@ -30,6 +30,9 @@ pub struct ValidateFlags {
     /// What to do about unknown fields
     #[arg(long, value_enum, default_value = "strict", value_name = "LEVEL")]
     pub field_validation: FieldLevel,
+    /// Succeed if there is nothing to judge, e.g. because the project has no samples yet
+    #[arg(long)]
+    pub allow_empty: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub output: ValidateFormat,

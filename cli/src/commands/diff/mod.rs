@@ -11,7 +11,7 @@ mod text;
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use rbuilder_compatibility::{Budget, Change, Level, compare, find_losses};
 
 use self::cluster::Stored;
@@ -122,6 +122,13 @@ fn compare_states(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Sh
 fn compare_versions(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Report> {
     let Newer { objects, .. } = sides::read_newer(dir, typed_in, flags, shell)?;
     let losses = find_losses(&objects, &Budget::default()).map_err(|reason| anyhow!(reason))?;
+    let is_empty = losses.pairs == 0 && losses.converted_by_webhook.is_empty();
+    if is_empty && !flags.allow_empty {
+        bail!(
+            "expected a CustomResourceDefinition with several versions, found none to compare; pass `--allow-empty` if \
+             that is intended"
+        );
+    }
     let tests = match flags.files.is_empty() && !losses.converted_by_webhook.is_empty() {
         true => Some(RoundTrips::read(&Tree::new(dir))?),
         false => None,

@@ -5,6 +5,7 @@
 //! file system monitors. They could only start the transport with which a partial clone fetches
 //! missing objects, and we allow no transport.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -88,7 +89,22 @@ impl Repository {
         if !places.iter().any(String::is_empty) {
             arguments.extend(places.iter().map(String::as_str));
         }
-        let listed = self.read(&arguments)?;
+        self.read_listed(&self.read(&arguments)?, is_yaml)
+    }
+
+    /// Reads the YAML files with one of these names, in all directories, as of a commit.
+    pub(super) fn read_files_named(
+        &self,
+        commit: &str,
+        names: &BTreeSet<String>,
+    ) -> Result<Vec<(String, String)>> {
+        let listed = self.read(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
+        let has_name = |path: &str| path.rsplit('/').next().is_some_and(|name| names.contains(name));
+        self.read_listed(&listed, |path| is_yaml(path) && has_name(path))
+    }
+
+    /// Reads files from the output of `git ls-tree -z`.
+    fn read_listed(&self, listed: &str, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<(String, String)>> {
         let mut files = Vec::new();
         for entry in listed.split('\0').filter(|entry| !entry.is_empty()) {
             let Some((facts, path)) = entry.split_once('\t') else {
@@ -96,7 +112,7 @@ impl Repository {
             };
             // Skip symlinks, which have the mode 120000.
             let is_file = facts.starts_with("100644 blob ") || facts.starts_with("100755 blob ");
-            if let Some(id) = facts.split(' ').nth(2).filter(|_| is_file && is_yaml(path)) {
+            if let Some(id) = facts.split(' ').nth(2).filter(|_| is_file && is_wanted(path)) {
                 files.push((path.to_owned(), self.read(&["cat-file", "blob", id])?));
             }
         }

@@ -35,9 +35,31 @@ pub(super) struct Sides {
 pub(super) struct Newer {
     pub(super) objects: Vec<Value>,
     places: Vec<PathBuf>,
+    /// Names of the files, without their directories.
+    file_names: BTreeSet<String>,
 }
 
+/// Reads both states. Fails if the older one has nothing to compare with, since all changes would
+/// then be compatible.
 pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Sides> {
+    if flags.base.as_deref().is_some_and(|base| base.trim().is_empty()) {
+        bail!(
+            "BASE is empty, perhaps because a variable is not set: write a git revision, a file or a directory, or leave \
+             BASE out to compare with the main branch"
+        );
+    }
+    let sides = find_sides(dir, typed_in, flags, shell)?;
+    if sides.old.is_empty() && !flags.allow_empty {
+        bail!(
+            "expected CustomResourceDefinitions, roles or webhook configurations in {}, found none to compare with: \
+             write another BASE, or pass `--allow-empty` if all manifests are new",
+            sides.base
+        );
+    }
+    Ok(sides)
+}
+
+fn find_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Sides> {
     let newer = read_newer(dir, typed_in, flags, shell)?;
     let typed = flags.base.as_deref();
     if typed == Some(CLUSTER) {
@@ -92,6 +114,10 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
             for (path, text) in repository.read_files(&commit, &newer.places)? {
                 old.extend(parse(&format!("{path} at {name}"), &text)?);
             }
+            for (path, crd) in find_moved(&repository, &commit, &newer, &old)? {
+                shell.note(&format!("{} was in {path} at {name}\n", name_of(&crd)));
+                old.push(crd);
+            }
             let short: String = commit.chars().take(12).collect();
             Ok(Sides {
                 base: format!("{name} ({short})"),
@@ -109,6 +135,36 @@ pub(super) fn read_sides(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
     }
 }
 
+/// Finds CRDs that are in other directories at a commit, in files of the same name. Otherwise, after
+/// a directory is renamed, all its CRDs would be reported as new.
+fn find_moved(
+    repository: &Repository,
+    commit: &str,
+    newer: &Newer,
+    old: &[Value],
+) -> Result<Vec<(String, Value)>> {
+    let crds = |objects: &[Value]| -> BTreeSet<String> {
+        let crds = objects.iter().filter(|object| kind(object) == KINDS[0]);
+        crds.map(|crd| name_of(crd).to_owned()).collect()
+    };
+    let known = crds(old);
+    let mut missing = crds(&newer.objects);
+    missing.retain(|name| !known.contains(name));
+    let mut moved = Vec::new();
+    if missing.is_empty() {
+        return Ok(moved);
+    }
+    for (path, text) in repository.read_files_named(commit, &newer.file_names)? {
+        // A file of this name may be something else.
+        for object in parse(&path, &text).unwrap_or_default() {
+            if kind(&object) == KINDS[0] && missing.remove(name_of(&object)) {
+                moved.push((path.clone(), object));
+            }
+        }
+    }
+    Ok(moved)
+}
+
 fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
     let is_there = typed == "-" || typed_in.join(typed).try_exists().unwrap_or_default();
     Ok(is_there.then(|| PathBuf::from(typed)))
@@ -117,6 +173,8 @@ fn find_given(typed_in: &Path, typed: &str) -> Result<Option<PathBuf>> {
 /// Reads the newer state. Fails if the files of `--to` contain nothing to compare.
 pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: &mut Shell) -> Result<Newer> {
     let mut objects = Vec::new();
+    let mut file_names = BTreeSet::new();
+    let mut add_name = |path: &str| file_names.extend(path.rsplit(['/', '\\']).next().map(str::to_owned));
     if flags.files.is_empty() {
         if !dir.join("Cargo.toml").is_file() {
             bail!("expected a project, or the new manifests with `--to`");
@@ -125,13 +183,19 @@ pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
         let Written { places, files } = written;
         for (path, text) in &files {
             objects.extend(parse(path, text)?);
+            add_name(path);
         }
         let places = places.iter().map(|place| resolve_path(dir).join(place)).collect();
-        return Ok(Newer { objects, places });
+        return Ok(Newer {
+            objects,
+            places,
+            file_names,
+        });
     }
     for typed in &flags.files {
         for file in read_inputs(typed_in, typed)? {
             objects.extend(parse(&file.path, &file.text)?);
+            add_name(&file.path);
         }
     }
     if objects.is_empty() {
@@ -144,7 +208,11 @@ pub(super) fn read_newer(dir: &Path, typed_in: &Path, flags: &DiffFlags, shell: 
         .iter()
         .map(|typed| resolve_path(&typed_in.join(typed)))
         .collect();
-    Ok(Newer { objects, places })
+    Ok(Newer {
+        objects,
+        places,
+        file_names,
+    })
 }
 
 fn parse(path: &str, text: &str) -> Result<Vec<Value>> {
@@ -162,6 +230,10 @@ fn parse(path: &str, text: &str) -> Result<Vec<Value>> {
 
 fn kind(object: &Value) -> String {
     object["kind"].as_str().unwrap_or_default().to_owned()
+}
+
+fn name_of(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 fn of_kinds(mut objects: Vec<Value>, kinds: &BTreeSet<String>) -> Vec<Value> {

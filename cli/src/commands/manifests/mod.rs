@@ -29,7 +29,7 @@ mod written;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
     Allows, Diagnostic, Findings, Levels, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
 };
@@ -178,12 +178,15 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     });
     release(std::mem::take(&mut found.source), request);
     let is_complete = !has_errors(&found.diagnostics);
+    let mut is_empty = false;
     if is_complete || options.keep_going {
         let made = made?;
         let kept = kept::list_kept(tree, &found.kinds);
         made.finish(plan, tree, request, is_complete, &kept)?;
-        let is_nothing = is_complete && request.notes_nothing && made.is_empty();
-        let nothing = is_nothing.then(|| explain_nothing(&found, &sources)).flatten();
+        is_empty = is_complete && made.is_empty();
+        let nothing = (is_empty && request.notes_nothing)
+            .then(|| explain_nothing(&found, &sources))
+            .flatten();
         let changed = read_changed_files(plan, &request.layout);
         let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
         let unreadable = find_unreadable(&changed, &sources, &options, &is_tracked);
@@ -238,7 +241,13 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         let diagnostics = std::mem::take(&mut found.diagnostics);
         found.diagnostics = apply_levels(diagnostics, &mut found.allows, &request.options.levels);
     }
-    render_findings(found, &sources, request)
+    let mut rendered = render_findings(found, &sources, request)?;
+    if is_empty && request.refuses_nothing && rendered.failure.is_none() {
+        rendered.failure = Some(anyhow!(
+            "no manifests were compared, because none are generated; pass `--allow-empty` if that is intended"
+        ));
+    }
+    Ok(rendered)
 }
 
 fn apply_levels(diagnostics: Vec<Diagnostic>, allows: &mut Allows, levels: &Levels) -> Vec<Diagnostic> {

@@ -16,6 +16,8 @@ pub(in crate::commands) struct Request {
     pub(in crate::commands) layout: Layout,
     pub(in crate::commands) options: Options,
     pub(in crate::commands) notes_nothing: bool,
+    /// Whether to fail if there are no manifests to compare.
+    pub(in crate::commands) refuses_nothing: bool,
     /// Whether manifests may lose something that is still in the source.
     pub(in crate::commands) prunes_standing: bool,
     /// Whether to remove CRDs even if git tracks them.
@@ -55,6 +57,7 @@ impl Default for Request {
                 ..Options::default()
             },
             notes_nothing: false,
+            refuses_nothing: false,
             prunes_standing: false,
             removes_tracked: false,
             messages: MessageFormat::Human,
@@ -74,6 +77,7 @@ impl Request {
         let mut request = Request {
             layout: Layout::new(&flags.target)?,
             notes_nothing: true,
+            refuses_nothing: flags.check && !flags.allow_empty,
             prunes_standing: flags.target.prune,
             removes_tracked: flags.target.prune,
             messages: flags.message_format,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use rbuilder_generator::SourceSet;
 use rbuilder_yaml::describe_failure;
 
-use crate::commands::verdicts::{Object, RENDERED, is_in_file, parse_objects, read_texts};
+use crate::commands::verdicts::{Object, RENDERED, is_in_file, parse_values_of, read_texts};
 use crate::tree::{InputFile, with_slashes};
 
 /// Reads files, directories, the standard input, and output of kustomize or Helm. `files` are
@@ -34,11 +34,15 @@ pub(super) fn read_files(dir: &Path, typed_in: &Path, files: &[PathBuf]) -> Resu
     Ok(read)
 }
 
+/// Parses the objects in files. Values of other forms are only included if the user has named their
+/// file: a directory may contain files for other tools, such as values of a chart.
 pub(super) fn read_objects(files: &[InputFile]) -> Result<(Vec<Object>, SourceSet)> {
     let (mut objects, mut sources) = (Vec::new(), SourceSet::default());
-    for InputFile { path, text, .. } in files {
-        let found = parse_objects(path, text);
-        objects.extend(found.map_err(|error| describe_failure(path, text, &error))?);
+    for InputFile { path, text, is_named } in files {
+        let found = parse_values_of(path, text);
+        let mut found = found.map_err(|error| describe_failure(path, text, &error))?;
+        found.retain(|object| *is_named || !object.api_version().is_empty() || !object.kind().is_empty());
+        objects.extend(found);
         sources.insert(path.as_str(), text.as_str());
     }
     Ok((objects, sources))

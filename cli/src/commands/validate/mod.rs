@@ -15,7 +15,8 @@ use super::decide;
 use super::kubernetes::find_project_minor;
 use super::manifests::{Request, read_definitions};
 use super::verdicts::{
-    Judges, Object, RENDERED, describe_unknown_kind, describe_verdict, is_in_file, judge_object,
+    Judges, Object, RENDERED, describe_missing_type, describe_unknown_kind, describe_verdict, is_in_file,
+    judge_object,
 };
 use crate::count::counted;
 use crate::flags::{FieldLevel, ValidateFlags, ValidateFormat};
@@ -57,8 +58,12 @@ impl Judged {
 pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut Shell) -> Result<u8> {
     let mut judges = read_judges(dir, typed_in, flags, shell)?;
     let (old, _) = read_objects(&read_files(dir, typed_in, &flags.old)?)?;
+    if !flags.old.is_empty() && old.is_empty() && !flags.allow_empty {
+        bail!("expected objects in the files of `--old`, found none");
+    }
     let mut judge_one = |object| judge(object, &old, &mut judges, flags.field_validation);
     let mut files = match flags.files.is_empty() {
+        true if flags.allow_empty && !dir.join(SAMPLES).exists() => Vec::new(),
         true => read_files(dir, dir, &[PathBuf::from(SAMPLES)])?,
         false => read_files(dir, typed_in, &flags.files)?,
     };
@@ -70,7 +75,8 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mu
         (objects, sources) = read_objects(&files)?;
     }
     let judged: Vec<Judged> = objects.into_iter().map(judge_one).collect();
-    if judges.has_no_crds() && !judged.is_empty() && judged.iter().all(Judged::is_skipped) {
+    let is_nothing = !flags.allow_empty && judged.iter().all(Judged::is_skipped);
+    if judges.has_no_crds() && !judged.is_empty() && is_nothing {
         bail!(
             "no CustomResourceDefinition to judge by: run in a project that defines kinds, or pass `--crds`"
         );
@@ -91,6 +97,12 @@ pub(super) fn run(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mu
                 sarif::render(diagnostics, &sources, &place_in_log)
             ));
         }
+    }
+    if is_nothing {
+        bail!(
+            "nothing was judged: expected objects with `apiVersion`, `kind` and a known definition; pass `--allow-empty` \
+             if that is intended"
+        );
     }
     Ok(u8::from(judged.iter().any(Judged::is_refused)))
 }
@@ -115,6 +127,15 @@ fn read_judges(dir: &Path, typed_in: &Path, flags: &ValidateFlags, shell: &mut S
 }
 
 fn judge(object: Object, old: &[Object], judges: &mut Judges, level: FieldLevel) -> Judged {
+    let untyped = describe_missing_type(&object);
+    if !untyped.is_empty() {
+        return Judged {
+            object,
+            verdict: None,
+            is_builtin: false,
+            diagnostics: untyped,
+        };
+    }
     judges.add_builtin(&object);
     let Some(judge) = judges.find(&object) else {
         let diagnostics = describe_unknown_kind(&object, judges);
@@ -147,7 +168,7 @@ fn print_text(judged: &[Judged], flags: &ValidateFlags, sources: &SourceSet, she
         text.push_str(&render_snippet(diagnostic, sources, color));
         text.push('\n');
     }
-    shell.note_always(&text);
+    shell.note_painted(&text);
     if flags.show_defaults {
         let stored = judged.iter().filter_map(|judged| judged.answer()?.as_ref().ok());
         let documents: String = stored

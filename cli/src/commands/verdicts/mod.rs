@@ -11,9 +11,9 @@ use rbuilder_judge::{Body, Failure, FieldError, FieldValidation, Judge, Reason, 
 
 use builtin::drop_zero_values;
 use help::Helper;
-pub(super) use objects::{Judges, Object, parse_objects};
+pub(super) use objects::{Judges, Object, parse_objects, parse_values_of};
 pub(super) use rendered::{RENDERED, is_in_file, read_texts};
-pub(super) use unknown::{describe_unknown_kind, find_misspelled_stanza};
+pub(super) use unknown::{describe_missing_type, describe_unknown_kind, find_misspelled_stanza};
 
 /// Text of the API server's error for CEL rules that weren't run.
 const UNCHECKED: &str = "some validation rules were not checked";

@@ -103,6 +103,16 @@ impl Object {
 
 /// Parses all objects in a file, including list items. Only fails if `text` isn't valid YAML.
 pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<Object>, serde_saphyr::Error> {
+    let mut objects = parse_values_of(path, text)?;
+    objects.retain(|object| object.value.is_object());
+    Ok(objects)
+}
+
+/// Like [`parse_objects`], including values that aren't objects.
+pub(in crate::commands) fn parse_values_of(
+    path: &str,
+    text: &str,
+) -> Result<Vec<Object>, serde_saphyr::Error> {
     let mut objects = Vec::new();
     let source: Arc<str> = text.into();
     for document in parse_nodes(text)? {
@@ -117,14 +127,18 @@ pub(in crate::commands) fn parse_objects(path: &str, text: &str) -> Result<Vec<O
             is_listed,
         }));
     }
-    objects.retain(|object| object.value.is_object() && !is_kustomization(object));
+    objects.retain(|object| !object.value.is_null() && !is_kustomization(object));
     Ok(objects)
 }
 
 /// Whether this is a file for kustomize, which doesn't exist in a cluster.
 fn is_kustomization(object: &Object) -> bool {
+    // kustomize accepts its files without a version.
+    let has_kind = matches!(object.kind(), "Kustomization" | "Component");
+    let is_without_kind = object.kind().is_empty() && object.value.get("resources").is_some();
     object.api_version().starts_with("kustomize.config.k8s.io/")
-        || object.kind().is_empty() && object.value.get("resources").is_some()
+        || object.api_version().is_empty() && has_kind
+        || is_without_kind
 }
 
 /// Judges by API version and kind.

@@ -2,6 +2,7 @@
 
 use rbuilder_diagnostic::suggest::find_misspelled;
 use rbuilder_generator::Diagnostic;
+use serde_json::Map;
 
 use super::objects::{Judges, Object};
 
@@ -61,6 +62,24 @@ pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judg
         field: "apiVersion",
         right: format!("{group}/{version}"),
     })
+}
+
+/// Reports a value without API version or kind, which kubectl refuses to apply.
+pub(in crate::commands) fn describe_missing_type(object: &Object) -> Vec<Diagnostic> {
+    let fields = [("apiVersion", object.api_version()), ("kind", object.kind())];
+    let missing = fields.into_iter().filter(|(_, value)| value.is_empty());
+    let describe = |(field, _): (&str, &str)| {
+        let names = object.value.as_object().into_iter().flat_map(Map::keys);
+        let other = names
+            .map(String::as_str)
+            .find(|name| name.eq_ignore_ascii_case(field));
+        let help = match other.filter(|name| *name != field) {
+            Some(other) => format!("write `{field}` instead of `{other}`"),
+            None => "every object has `apiVersion` and `kind`, such as `v1` and `ConfigMap`".to_owned(),
+        };
+        Diagnostic::error(object.place(field), format!("{field}: Required value")).help(help)
+    };
+    missing.map(describe).collect()
 }
 
 /// Reports an unknown kind or version in a group with known definitions, and warns about a
