@@ -26,6 +26,7 @@ api-resources*) printf 'configmaps\nevents\n'; exit ;;
 esac
 input=$(cat)
 echo "$@" >> "$here/calls"
+if [ -e "$here/refuses" ]; then cat "$here/refuses" >&2; exit 1; fi
 printf %s "$input" >> "$here/input"
 case "$*" in
 *--force-conflicts*) ;;
@@ -340,6 +341,131 @@ fn undeploy_deletes_objects_before_the_manager() {
         scene.take("calls"),
         "delete cups.g.example.com --all --all-namespaces --wait=false\ndelete --ignore-not-found=false -f -\n"
     );
+}
+
+#[test]
+fn undeploy_with_a_dead_manager_tells_how_to_go_on() {
+    let scene = Scene::new();
+    scene.bin.write(
+        "customresourcedefinitions.json",
+        &format!("{{\"items\":[{CRD}]}}"),
+    );
+    scene.bin.write("cups.g.example.com.json", CUPS);
+    scene.bin.write(
+        "refuses",
+        "Error from server (InternalError): Internal error occurred: failed calling webhook \"vcup.kb.io\": failed to call \
+         webhook: Post \"https://shop-webhook-service.shop-system.svc:443/validate\": no endpoints available\n",
+    );
+    let help = "= help: to delete them without asking, delete the webhook configuration first: ";
+    let (code, said) = scene.run("undeploy");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("start a manager that answers"), "{said}");
+    assert!(
+        said.contains(&format!("{help}the configuration that names it")),
+        "{said}"
+    );
+    scene.bin.write(
+        "validatingwebhookconfigurations,mutatingwebhookconfigurations.json",
+        r#"{"items":[{"kind":"ValidatingWebhookConfiguration","metadata":{"name":"shop-validating"},"webhooks":[{"name":"vcup.kb.io"}]}]}"#,
+    );
+    let (_, said) = scene.run("undeploy");
+    let command = "`kubectl delete validatingwebhookconfiguration shop-validating`";
+    assert!(said.contains(&format!("{help}{command}")), "{said}");
+}
+
+/// While `rbuilder dev` runs, the API server rejects the project's own configurations.
+#[test]
+fn nothing_is_applied_beside_a_running_dev() {
+    const WEBHOOKS: &str = r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"shop"}}"#;
+    let converted = CRD.replace(
+        "\"spec\":{}",
+        r#""spec":{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"service":{"name":"s","namespace":"n"}}}}}"#,
+    );
+    let scene = Scene::new();
+    scene.bin.write(
+        "config-default.yaml",
+        &documents(&[NAMESPACE, &converted, WEBHOOKS, CONTROLLER]),
+    );
+    scene.bin.write("config-crd.yaml", &converted);
+    let local = r#""metadata":{"labels":{"rbuilder.dev/local":"true"},"name":"shop"}"#;
+    let redirected = WEBHOOKS.replace(r#""metadata":{"name":"shop"}"#, local);
+    let by_url = converted.replace(
+        r#""service":{"name":"s","namespace":"n"}"#,
+        r#""url":"https://127.0.0.1:1/convert""#,
+    );
+    for (line, present, advice) in [
+        (
+            "deploy --image a",
+            &redirected,
+            "`kubectl delete validatingwebhookconfiguration shop`",
+        ),
+        (
+            "deploy --image a",
+            &by_url,
+            "`kubectl patch crd cups.g.example.com --type json ",
+        ),
+        (
+            "install",
+            &by_url,
+            "`kubectl patch crd cups.g.example.com --type json ",
+        ),
+    ] {
+        scene.bin.write("-f.json", present);
+        let (code, said) = scene.run(line);
+        assert_eq!(code, Some(1), "{line}: {said}");
+        assert!(
+            said.contains("`rbuilder dev` runs against this cluster; nothing was applied"),
+            "{said}"
+        );
+        assert!(said.contains(advice), "{said}");
+        assert_eq!(scene.take("calls"), "", "{line}");
+    }
+    scene.bin.write("-f.json", WEBHOOKS);
+    assert_eq!(scene.run("deploy --image a").0, Some(0));
+}
+
+#[test]
+fn missing_kubeconfig_is_an_error_of_its_own() {
+    let scene = Scene::new();
+    for line in ["deploy --image a", "install", "undeploy", "uninstall"] {
+        let (code, said) = scene.run_with(line, &scene.path(), &[("KUBECONFIG", "/nope")]);
+        assert_eq!(code, Some(1), "{line}: {said}");
+        assert!(
+            said.contains("error: KUBECONFIG names /nope, which does not exist"),
+            "{line}: {said}"
+        );
+        assert_eq!(scene.take("calls"), "", "{line}");
+    }
+    // kubectl skips missing files if another one exists.
+    let some = format!("/nope:{}", scene.bin.path().join("kubectl").display());
+    let (code, said) = scene.run_with("install", &scene.path(), &[("KUBECONFIG", &some)]);
+    assert_eq!(code, Some(0), "{said}");
+    scene.bin.write(
+        "refuses",
+        "The connection to the server localhost:8080 was refused\n",
+    );
+    let (_, said) = scene.run("install");
+    assert!(said.contains("= help: kubectl has found no kubeconfig"), "{said}");
+}
+
+#[test]
+fn directory_without_project_is_named() {
+    let scene = Scene::new();
+    let empty = Folder::new();
+    for line in [
+        "dev",
+        "deploy --image a --manifests=false",
+        "install --manifests=false",
+        "undeploy",
+    ] {
+        let line = format!("-C {} {line}", empty.path().display());
+        let (code, said) = scene.run(&line);
+        assert_eq!(code, Some(1), "{line}: {said}");
+        assert!(
+            said.contains("does not exist: run this command in a project"),
+            "{line}: {said}"
+        );
+    }
 }
 
 #[test]

@@ -168,6 +168,12 @@ impl Kubectl {
     }
 
     pub(crate) fn render(&self, folder: &str) -> Result<String> {
+        if !self.folder.join(folder).is_dir() {
+            bail!(
+                "{folder} does not exist: run this command in a project that was initialized with `rbuilder init`, or \
+                 pass its directory with `-C <dir>`"
+            );
+        }
         let Some((program, words)) = &self.kustomize else {
             let output = self.start(&[], &["kustomize", folder], "")?;
             return self.checked(&["kustomize", folder], output);
@@ -208,6 +214,23 @@ impl Kubectl {
         })
     }
 
+    /// Fails if `KUBECONFIG` names only missing files. kubectl treats them like empty ones and
+    /// connects to `localhost:8080`.
+    pub(super) fn check_kubeconfig(&self) -> Result<()> {
+        let names = std::env::var_os("KUBECONFIG").unwrap_or_default();
+        let files: Vec<PathBuf> = std::env::split_paths(&names)
+            .filter(|file| !file.as_os_str().is_empty())
+            .collect();
+        let is_overridden = self.target.iter().any(|word| word == "--kubeconfig");
+        if is_overridden || files.is_empty() || files.iter().any(|file| self.folder.join(file).exists()) {
+            return Ok(());
+        }
+        bail!(
+            "KUBECONFIG names {}, which does not exist: correct the variable, or pass `--kubeconfig`",
+            names.to_string_lossy()
+        )
+    }
+
     /// Prints the equivalent of a [`Kubectl::run`] as a pipeline, with the rendered manifests as
     /// input.
     pub(crate) fn show_pipe(&self, folder: &str, arguments: &[&str], shell: &mut Shell) {
@@ -227,6 +250,7 @@ impl Kubectl {
 
     /// Runs kubectl with an input. Printing the output and failing is left to the caller.
     pub(super) fn attempt(&self, arguments: &[&str], input: &str, shell: &mut Shell) -> Result<Attempt> {
+        self.check_kubeconfig()?;
         let line = arguments.join(" ");
         shell.detail(&format!("kubectl {line}\n"));
         let output = self.start(&self.target, arguments, input)?;
@@ -241,6 +265,7 @@ impl Kubectl {
     /// Runs kubectl with an input and returns its output. The error contains kubectl's standard
     /// error.
     pub(crate) fn read(&self, arguments: &[&str], input: &str) -> Result<String> {
+        self.check_kubeconfig()?;
         let output = self.start(&self.target, arguments, input)?;
         self.checked(arguments, output)
     }
@@ -266,7 +291,12 @@ impl Kubectl {
     fn checked(&self, arguments: &[&str], output: Output) -> Result<String> {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            bail!("`kubectl {}` failed: {}", arguments.join(" "), said.trim());
+            let advice = advise_cluster(&said);
+            bail!(
+                "`kubectl {}` failed: {}{advice}",
+                arguments.join(" "),
+                said.trim()
+            );
         }
         String::from_utf8(output.stdout).map_err(|_| {
             anyhow!(
@@ -318,8 +348,19 @@ impl Attempt {
         shell.note_always(&self.stderr);
         match self.is_success {
             true => Ok(()),
-            false => bail!("`kubectl {}` failed", self.line),
+            false => bail!("`kubectl {}` failed{}", self.line, advise_cluster(&self.stderr)),
         }
+    }
+}
+
+/// kubectl only says that it cannot connect to `localhost:8080` if there is no kubeconfig.
+fn advise_cluster(said: &str) -> &'static str {
+    match said.contains("localhost:8080") {
+        true => {
+            "\n  = help: kubectl has found no kubeconfig that names a cluster: set KUBECONFIG, or pass `--kubeconfig` \
+             and `--context`"
+        }
+        false => "",
     }
 }
 

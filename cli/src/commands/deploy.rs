@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::conversions::keep_conversions;
 use super::install::ALL;
+use super::local::refuse_redirected;
 use super::removal::apply_namespaces;
 use super::{find_kubectl, manifests};
 use crate::cluster::{APPLY, allow_recreate, apply, parse_documents, set_image};
@@ -27,6 +28,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
             "warning: {role} has no rules: the manager starts without its permissions\n  = help: write them as `#[rbac(…)]` markers, or in config/rbac/role.yaml\n"
         ));
     }
+    refuse_redirected(&kubectl, &objects)?;
     keep_conversions(&kubectl, &mut objects, shell)?;
     kubectl.show_pipe(ALL, &APPLY, shell);
     // Namespaces first, since other objects are in them.

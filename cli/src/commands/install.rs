@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::conversions::keep_conversions;
+use super::local::refuse_redirected;
 use super::{find_kubectl, manifests};
 use crate::cluster::{Kubectl, apply, parse_documents};
 use crate::flags::InstallCrdsFlags;
@@ -26,6 +27,7 @@ pub(super) fn install(dir: &Path, flags: &InstallCrdsFlags, shell: &mut Shell) -
     let names = crds.iter().filter_map(|crd| crd["metadata"]["name"].as_str());
     let names = names.collect::<Vec<_>>().join(", ");
     shell.note(&format!("applying the CRDs of {ALL}: {names}\n"));
+    refuse_redirected(&kubectl, &crds)?;
     keep_conversions(&kubectl, &mut crds, shell)?;
     apply(&kubectl, &crds, &[], shell)?;
     Ok(0)

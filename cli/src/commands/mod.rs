@@ -32,6 +32,7 @@ mod init;
 mod install;
 mod kubernetes;
 mod library;
+mod local;
 mod man;
 mod manifests;
 mod migrate_storage;

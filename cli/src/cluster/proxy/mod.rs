@@ -60,6 +60,7 @@ impl Proxy {
     /// Starts `kubectl proxy` and waits until it listens. Fails with kubectl's error, e.g. for an
     /// unknown context.
     pub(crate) fn start(kubectl: &Kubectl) -> Result<Proxy> {
+        kubectl.check_kubeconfig()?;
         let workspace = Workspace::create()?;
         let mut door = Door::new(&workspace);
         let mut child = workspace.spawn(kubectl.program(), |command| {

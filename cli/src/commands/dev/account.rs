@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::rendered::ServiceAccount;
 
-/// A kubeconfig for the same cluster, restricted to the permissions of a service account.
+/// A kubeconfig for the same cluster, restricted to the permissions of a service account. As in a
+/// Pod, its namespace is that of the account, where the operator may write Leases.
 pub(super) fn impersonate(kubeconfig: &str, account: &ServiceAccount) -> Result<String> {
     let ServiceAccount { namespace, name } = account;
     let documents = parse_values(kubeconfig).ok().unwrap_or_default();
@@ -22,6 +23,9 @@ pub(super) fn impersonate(kubeconfig: &str, account: &ServiceAccount) -> Result<
             "system:authenticated",
         ]);
     }
+    for context in config["contexts"].as_array_mut().into_iter().flatten() {
+        context["context"]["namespace"] = namespace.as_str().into();
+    }
     // JSON is valid YAML.
     Ok(config.to_string())
 }
@@ -36,13 +40,19 @@ mod tests {
             namespace: "shop-system".to_owned(),
             name: "manager".to_owned(),
         };
-        let text = "kind: Config\nusers:\n- name: admin\n  user:\n    token: abc\n";
+        let text = "kind: Config\nusers:\n- name: admin\n  user:\n    token: abc\n\
+                    contexts:\n- name: a\n  context: { cluster: c, user: admin }\n";
         let config = impersonate(text, &account).expect("a kubeconfig");
         let config: Value = serde_json::from_str(&config).expect("JSON");
         let user = &config["users"][0]["user"];
         assert_eq!(user["token"], "abc");
         assert_eq!(user["as"], "system:serviceaccount:shop-system:manager");
         assert_eq!(user["as-groups"][1], "system:serviceaccounts:shop-system");
+        let context = &config["contexts"][0]["context"];
+        assert_eq!(
+            (&context["cluster"], &context["namespace"]),
+            (&json!("c"), &json!("shop-system"))
+        );
         assert!(impersonate("a: 1", &account).is_err());
     }
 }

@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::super::conversions::is_converted;
-use super::rendered::{LABEL, Rendered};
+use super::super::local::LABEL;
+use super::rendered::Rendered;
 use crate::cluster::{Kubectl, apply, to_list};
 use crate::shell::Shell;
 

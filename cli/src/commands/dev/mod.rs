@@ -155,7 +155,9 @@ impl Session<'_> {
         self.try_cycle(shell);
         while !self.interrupt.is_asked() {
             self.cluster.check_running()?;
-            self.note_exit(shell);
+            if self.note_exit(shell) {
+                shell.note("waiting for a change\n");
+            }
             let changed = self.watch.changes_within(TICK);
             if !changed.is_empty() {
                 shell.note(&format!("\nchanged: {}\n", summarize(&changed)));
@@ -172,6 +174,8 @@ impl Session<'_> {
                 return;
             }
             crate::print_text_error(&error, shell);
+            // It may have exited during the build.
+            self.note_exit(shell);
             shell.note(match self.operator {
                 Some(_) => "the previous build keeps running; waiting for a change\n",
                 None => "no manager is running; waiting for a change\n",
@@ -261,12 +265,19 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn note_exit(&mut self, shell: &mut Shell) {
-        if self.operator.as_mut().is_some_and(Operator::has_ended)
-            && let Some(status) = self.operator.take().and_then(Operator::stop)
-        {
-            shell.warning(&format!("the manager exited ({status}); waiting for a change"));
+    /// Warns if the manager has exited on its own. Returns true if so.
+    fn note_exit(&mut self, shell: &mut Shell) -> bool {
+        let Some(mut operator) = self.operator.take() else {
+            return false;
+        };
+        if !operator.has_ended() {
+            self.operator = Some(operator);
+            return false;
         }
+        if let Some(status) = operator.stop() {
+            shell.warning(&format!("the manager exited ({status})"));
+        }
+        true
     }
 
     /// Stops the operator, then restores an existing cluster or stops our own.

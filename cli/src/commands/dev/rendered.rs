@@ -5,14 +5,11 @@ use rbuilder_control_plane::WebhookAddress;
 use serde_json::{Value, json};
 
 use super::super::conversions::is_converted;
+use super::super::local::LABEL;
 use crate::cluster::{Kubectl, parse_documents};
 
 /// Kustomization to render. Its objects have the project's prefix, as when deployed.
 const ALL: &str = "config/default";
-
-/// Label of webhook configurations that call this machine. Identifies those left behind by an
-/// earlier run.
-pub(super) const LABEL: (&str, &str) = ("rbuilder.dev/local", "true");
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Rendered {

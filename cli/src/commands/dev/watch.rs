@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::tree::{Snapshot, watched_folders};
@@ -24,8 +25,17 @@ pub(super) struct Watch {
 
 struct Events {
     watcher: RecommendedWatcher,
-    received: Receiver<()>,
+    received: Receiver<Change>,
+    /// Watched directories.
     folders: Vec<PathBuf>,
+}
+
+enum Change {
+    Other,
+    /// These paths were removed or renamed. A directory that replaces one of them isn't watched yet.
+    Gone(Vec<PathBuf>),
+    /// Events were lost.
+    Lost,
 }
 
 impl Watch {
@@ -101,6 +111,8 @@ impl Events {
         self.folders.retain(|folder| folders.contains(folder));
         for folder in folders {
             if !self.folders.contains(&folder) {
+                // Fails unless the system still watches a directory that had this path.
+                let _ = self.watcher.unwatch(&folder);
                 // The root isn't watched recursively: its build output has more directories than
                 // some systems can watch.
                 self.watcher.watch(&folder, RecursiveMode::Recursive)?;
@@ -108,6 +120,14 @@ impl Events {
             }
         }
         Ok(())
+    }
+
+    fn note(&mut self, change: Change) {
+        match change {
+            Change::Other => {}
+            Change::Gone(paths) => self.folders.retain(|folder| !paths.contains(folder)),
+            Change::Lost => self.folders.clear(),
+        }
     }
 
     /// Whether events arrive within `time`. If so, waits until they stop.
@@ -119,8 +139,11 @@ impl Events {
                 std::thread::sleep(POLL_INTERVAL);
                 true
             }
-            Ok(()) => {
-                while self.received.recv_timeout(QUIET).is_ok() {}
+            Ok(change) => {
+                self.note(change);
+                while let Ok(change) = self.received.recv_timeout(QUIET) {
+                    self.note(change);
+                }
                 true
             }
         }
@@ -128,11 +151,18 @@ impl Events {
 }
 
 /// Forwards an event, except for file accesses.
-fn send(event: notify::Result<notify::Event>, sender: &Sender<()>) {
-    // An error may mean that events were lost.
-    if event.map_or(true, |event| !event.kind.is_access()) {
-        let _ = sender.send(());
-    }
+fn send(event: notify::Result<notify::Event>, sender: &Sender<Change>) {
+    let change = match event {
+        Ok(event) if event.kind.is_access() => return,
+        Ok(event) if event.need_rescan() => Change::Lost,
+        Ok(event) => match event.kind {
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => Change::Gone(event.paths),
+            _ => Change::Other,
+        },
+        // An error may mean that events were lost.
+        Err(_) => Change::Lost,
+    };
+    let _ = sender.send(change);
 }
 
 #[cfg(test)]
@@ -175,6 +205,31 @@ mod tests {
             std::fs::write(path("src/api/a.rs"), "b").expect("a file");
             std::fs::write(path("Cargo.toml"), "").expect("a file");
             assert_eq!(next_change(&mut watch), ["Cargo.toml"]);
+        }
+    }
+
+    /// Some editors and scripts replace whole directories.
+    #[test]
+    fn replaced_directory_is_still_watched() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("src/api")).expect("a folder");
+        std::fs::write(path("src/api/a.rs"), "a").expect("a file");
+        let (mut watch, reason) = Watch::start(folder.path(), false);
+        assert!(reason.is_none(), "{reason:?}");
+        for round in ["b", "c"] {
+            std::fs::remove_dir_all(path("src")).expect("a folder");
+            std::fs::create_dir_all(path("src/api")).expect("a folder");
+            std::fs::write(path("src/api/a.rs"), round).expect("a file");
+            assert_eq!(next_change(&mut watch), ["src/api/a.rs"]);
+        }
+        std::fs::rename(path("src"), path("old")).expect("a folder");
+        std::fs::create_dir_all(path("src/api")).expect("a folder");
+        std::fs::write(path("src/api/a.rs"), "d").expect("a file");
+        next_change(&mut watch);
+        for text in ["e", "f"] {
+            std::fs::write(path("src/api/a.rs"), text).expect("a file");
+            assert_eq!(next_change(&mut watch), ["src/api/a.rs"]);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::Value;
 
 use super::join_first;
@@ -102,7 +102,42 @@ fn request_deletion(
         // We wait ourselves, so that we can print what is left.
         "--wait=false",
     ];
-    kubectl.read(&all, "").map(drop)
+    let deleted = kubectl.read(&all, "");
+    deleted.map(drop).map_err(|error| explain_refusal(kubectl, error))
+}
+
+/// Adds advice to an error from a webhook that does not answer, e.g. because its manager has crashed.
+fn explain_refusal(kubectl: &Kubectl, error: anyhow::Error) -> anyhow::Error {
+    let said = error.to_string();
+    let Some(webhook) = find_unanswered(&said) else {
+        return error;
+    };
+    let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
+    // The advice is complete enough without the name.
+    let configurations = kubectl.list(&[kinds]).unwrap_or_default();
+    let has_it = |configuration: &&Value| {
+        let webhooks = configuration["webhooks"].as_array().into_iter().flatten();
+        webhooks.into_iter().any(|found| found["name"] == webhook)
+    };
+    let configuration = configurations.iter().find(has_it).map_or_else(
+        || "the configuration that names it".to_owned(),
+        |found| {
+            let kind = found["kind"].as_str().unwrap_or_default().to_lowercase();
+            format!("`kubectl delete {kind} {}`", qualified_name(found))
+        },
+    );
+    anyhow!(
+        "{said}\n  \
+         = help: the API server asks the manager before it deletes these objects: start a manager that answers, and run \
+         this command again\n  \
+         = help: to delete them without asking, delete the webhook configuration first: {configuration}"
+    )
+}
+
+/// Returns the name of the webhook in the API server's message about a call without an answer.
+fn find_unanswered(said: &str) -> Option<&str> {
+    let (_, rest) = said.split_once("failed calling webhook \"")?;
+    Some(rest.split_once('"')?.0)
 }
 
 /// The last message about the remaining objects.
