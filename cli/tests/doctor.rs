@@ -52,6 +52,33 @@ fn edit(path: &'static str, from: &'static str, to: &'static str) -> impl Fn(&Fo
     }
 }
 
+/// Groups of Kubernetes end with such a domain, too.
+#[test]
+fn roles_for_kubernetes_are_no_finding() {
+    for domain in ["io", "k8s.io"] {
+        let folder = Folder::new();
+        folder
+            .run(&format!("init --domain {domain} --project-name shop"))
+            .ok();
+        folder
+            .run("create api --group cache --version v1 --kind Cup")
+            .ok();
+        let (_, findings) = examine(&folder);
+        assert!(
+            !findings.contains_key("roles"),
+            "{domain}: {:?}",
+            findings.get("roles")
+        );
+    }
+    check(
+        edit("config/rbac/cup_viewer_role.yaml", "- cups", "- mugs"),
+        "roles",
+        "warning",
+        "this role is for `mugs` of cache.example.com",
+        "update the groups",
+    );
+}
+
 #[test]
 fn new_project_has_no_findings() {
     let (_, findings) = examine(&Folder::with_cup());

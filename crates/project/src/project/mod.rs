@@ -15,6 +15,7 @@ mod scaffolded;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use rbuilder_generator::is_kubernetes_group;
 use rbuilder_templates::Release;
 use rbuilder_yaml::describe_failure;
 use serde::Deserialize;
@@ -263,7 +264,10 @@ impl Project {
     /// Whether a file was scaffolded and refers to `group`, which is in the project's domain.
     pub fn has_scaffolded_for(&self, path: &str, group: &str) -> bool {
         let domain = &self.known.domain;
-        self.scaffolded_files().has(path) && !domain.is_empty() && strip_domain(group, domain).is_some()
+        // Groups of Kubernetes may end with the domain, e.g. with `io`.
+        let is_own =
+            !domain.is_empty() && strip_domain(group, domain).is_some() && !is_kubernetes_group(group);
+        is_own && self.scaffolded_files().has(path)
     }
 
     /// Whether rbuilder created the project, going by `layout`.
