@@ -104,6 +104,8 @@ enum Task {
     Examples(Check),
     /// Record which strings the API server accepts for each format (needs Go)
     Formats(Check),
+    /// Records what kubectl's YAML reader makes of scalars (Go).
+    Yaml(Check),
     /// Check the rules and dashboards of a scaffold with promtool and Grafana's types (needs Go and
     /// Node.js)
     Grafana(grafana::Args),
@@ -177,6 +179,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::E2e => e2e::check_end_to_end(),
         Task::Examples(args) => examples::update_projects(args),
         Task::Formats(args) => records::record_formats(args),
+        Task::Yaml(args) => records::record_scalars(args),
         Task::Grafana(args) => grafana::check_dashboards(args),
         Task::Health(args) => records::record_health(args),
         Task::Helm(args) => helm::check_charts(args),

@@ -3,6 +3,7 @@
 //!
 //! - `cargo xtask formats`: which strings are valid for each format, according to the API server's
 //!   own code (see tools/formats).
+//! - `cargo xtask yaml`: what kubectl's YAML reader makes of scalars (see tools/yaml).
 //! - `cargo xtask health`: what kstatus and the Argo CD script of one of the examples think about
 //!   the health of objects (see tools/health).
 //! - `cargo xtask mutations`: what kube-apiserver says about the small projects in
@@ -19,12 +20,17 @@ use crate::sh::Cmd;
 use crate::{assets, repo};
 
 const FORMATS: &str = "crates/schema/tests/formats.jsonl";
+const SCALARS: &str = "crates/yaml/tests/scalars.jsonl";
 const HEALTH: &str = "crates/testing/tests/health.jsonl";
 /// We can use any of the scripts, since they're the same for all kinds.
 const SCRIPT: &str = "examples/memcached-operator/config/argocd/memcached_health.yaml";
 
 pub(crate) fn record_formats(args: &Check) -> Result<()> {
     record(FORMATS, &[FORMATS], "formats", args)
+}
+
+pub(crate) fn record_scalars(args: &Check) -> Result<()> {
+    record(SCALARS, &[SCALARS], "yaml", args)
 }
 
 pub(crate) fn record_health(args: &Check) -> Result<()> {

@@ -6,8 +6,10 @@ use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, Spanned};
+
+use crate::resolve::{Plain, find_plain, resolve, resolve_key};
 
 /// A value with its place in the text.
 #[derive(Clone, Debug)]
@@ -276,36 +278,101 @@ impl Duplicates {
 ///
 /// # Errors
 /// Returns an error if the text is not YAML.
-pub fn parse_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
+pub fn parse_nodes(text: &str) -> Result<Vec<Node>, Error> {
     match crate::block::read(text) {
         Some(nodes) => Ok(nodes),
         None => parse_any_nodes(text),
     }
 }
 
-pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {
-    let (documents, may_repeat): (Vec<Spanned<Raw>>, bool) = match crate::parse_all(text) {
+pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, Error> {
+    let nodes = match read_nodes(text, DuplicateKeyPolicy::Error) {
         Err(error) if matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) => {
-            (parse_all_with_duplicates(text)?, true)
+            // These include fields that override a merged one (`<<`).
+            read_nodes(text, DuplicateKeyPolicy::LastWins)?
         }
-        documents => (documents?, false),
+        nodes => nodes?,
     };
-    let nodes = documents
-        .into_iter()
-        .map(|document| document.value.place(document.referenced, may_repeat));
-    Ok(nodes
-        .filter(|node| !matches!(node.content, Content::Scalar(Value::Null)))
-        .collect())
+    let is_empty = |node: &Node| matches!(node.content, Content::Scalar(Value::Null));
+    Ok(nodes.into_iter().filter(|node| !is_empty(node)).collect())
 }
 
-/// Parses the documents of a stream with repeated fields, which include fields that override a
-/// merged one (`<<`).
-fn parse_all_with_duplicates(text: &str) -> Result<Vec<Spanned<Raw>>, serde_saphyr::Error> {
+/// Parses the documents of a stream, including empty ones.
+pub(crate) fn parse_any_values(text: &str) -> Result<Vec<Value>, Error> {
+    let nodes = read_nodes(text, DuplicateKeyPolicy::Error)?;
+    Ok(nodes.iter().map(Node::value).collect())
+}
+
+fn read_nodes(text: &str, duplicates: DuplicateKeyPolicy) -> Result<Vec<Node>, Error> {
     crate::read_as_go(text, |text| {
         let mut options = crate::bounded(text);
-        options.duplicate_keys = DuplicateKeyPolicy::LastWins;
-        serde_saphyr::from_multiple_with_options(text, options)
+        options.duplicate_keys = duplicates;
+        options.non_finite_float_policy = NonFiniteFloatPolicy::AsString;
+        let documents: Vec<Spanned<Raw>> = serde_saphyr::from_multiple_with_options(text, options.clone())?;
+        let reader = Reader {
+            text,
+            may_repeat: matches!(duplicates, DuplicateKeyPolicy::LastWins),
+        };
+        let nodes: Result<Vec<Node>, Refused> = documents
+            .into_iter()
+            .map(|document| reader.place(document))
+            .collect();
+        nodes.map_err(|refused| {
+            // The parser's own error has a location.
+            options.non_finite_float_policy = NonFiniteFloatPolicy::Reject;
+            let again = serde_saphyr::from_multiple_with_options::<Value>(text, options);
+            again.err().unwrap_or_else(|| serde::de::Error::custom(refused.0))
+        })
     })
+}
+
+/// Why kubectl rejects a scalar.
+struct Refused(String);
+
+/// Resolves scalars. The parser's own types are those of YAML 1.2, with some of YAML 1.1.
+struct Reader<'a> {
+    text: &'a str,
+    may_repeat: bool,
+}
+
+impl Reader<'_> {
+    fn place(&self, raw: Spanned<Raw>) -> Result<Node, Refused> {
+        let content = match raw.value {
+            Raw::Scalar(value) => Content::Scalar(match find_plain(self.text, range(raw.defined)) {
+                Some(Plain::Untagged(text)) => {
+                    resolve(text).ok_or_else(|| Refused(format!("JSON has no number `{text}`")))?
+                }
+                Some(Plain::Tagged(text)) => text.into(),
+                None => value,
+            }),
+            Raw::List(items) => {
+                let items = items.into_iter().map(|item| self.place(item));
+                Content::List(items.collect::<Result<_, _>>()?)
+            }
+            Raw::Fields(fields) => {
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, field)| self.place_field(name, field));
+                Content::Fields(Fields::new(fields.collect::<Result<_, _>>()?))
+            }
+        };
+        Ok(Node::new(content, range(raw.referenced), self.may_repeat))
+    }
+
+    fn place_field(
+        &self,
+        name: Spanned<String>,
+        field: Spanned<Raw>,
+    ) -> Result<(String, Range<usize>, Node), Refused> {
+        let resolved = match find_plain(self.text, range(name.defined)) {
+            Some(Plain::Untagged(text)) => {
+                let refused = || Refused(format!("expected a string as key, found `{text}`"));
+                resolve_key(text).ok_or_else(refused)?
+            }
+            _ => name.value,
+        };
+        Ok((resolved, range(name.referenced), self.place(field)?))
+    }
 }
 
 fn range(location: Location) -> Range<usize> {
@@ -318,33 +385,6 @@ enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),
     Fields(Vec<(Spanned<String>, Spanned<Raw>)>),
-}
-
-impl Raw {
-    fn place(self, location: Location, may_repeat: bool) -> Node {
-        let content = match self {
-            Raw::Scalar(value) => Content::Scalar(value),
-            Raw::List(items) => Content::List(
-                items
-                    .into_iter()
-                    .map(|item| item.value.place(item.referenced, may_repeat))
-                    .collect(),
-            ),
-            Raw::Fields(fields) => Content::Fields(Fields::new(
-                fields
-                    .into_iter()
-                    .map(|(name, field)| {
-                        (
-                            name.value,
-                            range(name.referenced),
-                            field.value.place(field.referenced, may_repeat),
-                        )
-                    })
-                    .collect(),
-            )),
-        };
-        Node::new(content, range(location), may_repeat)
-    }
 }
 
 impl<'de> Deserialize<'de> for Raw {
@@ -475,9 +515,9 @@ mod tests {
         assert_eq!(nodes[0].find_duplicates(), expected);
         assert_eq!(nodes[0].value()["spec"]["size"], 2);
         assert_eq!(Some(nodes[0].locate_name("spec.size").start), text.rfind("size"));
-        let merged = "a: &a { x: 1, y: 1 }\nb:\n  <<: *a\n  x: 2\n";
+        let merged = "a: &a { x: 1, z: 1 }\nb:\n  <<: *a\n  x: 2\n";
         let nodes = parse_nodes(merged).unwrap();
         assert_eq!(nodes[0].find_duplicates(), []);
-        assert_eq!(nodes[0].value()["b"], serde_json::json!({ "x": 2, "y": 1 }));
+        assert_eq!(nodes[0].value()["b"], serde_json::json!({ "x": 2, "z": 1 }));
     }
 }

@@ -135,6 +135,7 @@ const STEPS: &[Step] = &[
     step("patterns", "patterns are judged as Go judges them", Go, Lines(&["xtask patterns --check"])),
     step("oracle", "controller-gen makes what is recorded", Go, Lines(&["xtask oracle --check"])),
     step("formats", "the API server accepts the strings that are recorded", Go, Lines(&["xtask formats --check"])),
+    step("yaml", "kubectl reads YAML as recorded", Go, Lines(&["xtask yaml --check"])),
     step("health", "GitOps tools judge the health of objects as recorded", Go, Lines(&["xtask health --check"])),
     step("cel", "the API server judges CEL rules as recorded", Go, Lines(&["xtask cel --check"])),
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),

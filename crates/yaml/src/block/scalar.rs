@@ -263,8 +263,7 @@ fn resolve(text: &str) -> Option<Value> {
         _ if is_number && (text == "0" || !text.starts_with('0')) => text.parse::<u64>().ok()?.into(),
         // By themselves, these would be document markers.
         _ if text.starts_with("...") || text.starts_with("---") => return None,
-        // Leave other numbers and dates to the general parser.
-        _ => serde_saphyr::from_str(text).ok()?,
+        _ => crate::resolve::resolve(text)?,
     })
 }
 
