@@ -77,8 +77,9 @@ impl<'v, 'p> Evaluator<'v, 'p> {
 
     /// Applies qualifiers, which are ordered from right to left.
     fn qualify_all(&mut self, value: Value<'v>, qualifiers: &[Qualifier<'p>]) -> Outcome<'v> {
+        let is_test = qualifiers.first().is_some_and(|qualifier| qualifier.test);
         let (mut value, mut is_optional) = match value {
-            Value::Optional(None) => return Ok(value),
+            Value::Optional(None) => return Ok(absent(is_test)),
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
             value => (value, false),
         };
@@ -100,21 +101,13 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             value = match (found?, qualifier.test, is_optional) {
                 (found, true, false) => Value::Bool(found.is_some()),
                 (Some(found), ..) => found,
-                (None, ..) => return self.absent(qualifier.test),
+                (None, ..) => return Ok(absent(is_test)),
             };
         }
-        let is_test = qualifiers.first().is_some_and(|qualifier| qualifier.test);
         Ok(match (is_optional, is_test) {
             (true, true) => Value::Bool(true),
             (true, false) => Value::some(value),
             (false, _) => value,
-        })
-    }
-
-    fn absent(&self, test: bool) -> Outcome<'v> {
-        Ok(match test {
-            true => Value::Bool(false),
-            false => Value::Optional(None),
         })
     }
 
@@ -124,6 +117,15 @@ impl<'v, 'p> Evaluator<'v, 'p> {
             true => self.resolve(index, Vec::new()),
             false => self.evaluate(index),
         }
+    }
+}
+
+/// The result of an attribute if a value that it reads through an optional is absent: an empty
+/// optional, or false for `has`.
+fn absent<'v>(is_test: bool) -> Value<'v> {
+    match is_test {
+        true => Value::Bool(false),
+        false => Value::Optional(None),
     }
 }
 

@@ -123,8 +123,8 @@ fn go_type(json: &Json) -> &'static str {
 }
 
 fn read_string<'v>(text: &str, schema: &Schema) -> Outcome<'v> {
-    // Go's parsers report why a string doesn't match its format, which we can't reproduce. Schema
-    // validation rejects the value anyway.
+    // For date-times and bytes, Go's parsers are stricter than schema validation. Otherwise, schema
+    // validation rejects the value anyway, and the reason that Go's parsers report isn't known.
     let unsupported = || Stop::Unsupported("the text does not have the format of its schema");
     match schema.format.as_deref() {
         Some("duration") => match parse_duration_format(text) {
@@ -134,12 +134,19 @@ fn read_string<'v>(text: &str, schema: &Schema) -> Outcome<'v> {
         Some("date") => time::parse_date(text)
             .map(Value::Timestamp)
             .ok_or_else(unsupported),
-        Some("date-time") => time::parse_date_time(text)
-            .map(Value::Timestamp)
-            .ok_or_else(unsupported),
-        Some("byte") => base64::decode(text)
-            .map(|bytes| Value::Bytes(bytes.into()))
-            .ok_or_else(unsupported),
+        Some("date-time") => match time::parse_date_time(text) {
+            Some(time) => Ok(Value::Timestamp(time)),
+            None => {
+                let reason = time::explain_date_time(text).ok_or_else(unsupported)?;
+                invalid(&format!("Invalid date-time formatted string {text}: {reason}"))
+            }
+        },
+        Some("byte") => match base64::decode(text) {
+            Ok(bytes) => Ok(Value::Bytes(bytes.into())),
+            Err(at) => invalid(&format!(
+                "Invalid byte formatted string {text}: illegal base64 data at input byte {at}"
+            )),
+        },
         _ => Ok(Value::string(text)),
     }
 }

@@ -171,6 +171,25 @@ pub(in super::super) fn parse_date_time(text: &str) -> Option<Timestamp> {
     parse(text, true).or_else(|| parse(text, false))
 }
 
+/// Go's reason for rejecting a text that has the format `date-time` according to schema validation,
+/// such as a time with a small `t` or `z`. `None` for all other texts, and for unusual characters.
+pub(in super::super) fn explain_date_time(text: &str) -> Option<String> {
+    let is_printable = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    text.bytes().all(is_printable).then_some(())?;
+    let (date, time) = text.split_at_checked("2006-01-02".len())?;
+    parse_date(date)?;
+    if time.starts_with('t') {
+        // The last layout that Go tries has no zone.
+        return Some(format!(
+            "parsing time \"{text}\" as \"2006-01-02T15:04:05\": cannot parse \"{time}\" as \"T\""
+        ));
+    }
+    let (clock, rest) = text.split_at_checked("2006-01-02T15:04:05".len())?;
+    parse(clock, false)?;
+    let (_, rest) = parse_fraction(rest).unwrap_or((0, rest));
+    (!rest.is_empty()).then(|| format!("parsing time \"{text}\": extra text: \"{rest}\""))
+}
+
 pub(in super::super) fn parse_date(text: &str) -> Option<Timestamp> {
     if text.len() != 10 {
         return None;
