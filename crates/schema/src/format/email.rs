@@ -1,13 +1,16 @@
 //! `email`: whatever Go's `mail.ParseAddress` accepts.
 
-/// A single address, either bare or with a name (`Jane <jane@example.com>`). Returns `None` for
-/// encoded words, groups and addresses in brackets, which aren't implemented.
+use std::net::IpAddr;
+
+/// A single address: bare, with a name (`Jane <jane@example.com>`), or in a group of one
+/// (`staff: jane@example.com;`). Returns `None` for encoded words, which aren't implemented.
 pub(super) fn is_email(text: &str) -> Option<bool> {
-    if text.contains("=?") || text.contains('[') || text.contains(':') {
+    if text.contains("=?") {
         return None;
     }
     let mut reader = Reader(text);
-    Some(reader.read_address().is_some() && reader.skip_comments().is_some() && reader.0.is_empty())
+    let count = reader.read_address_or_group();
+    Some(count == Some(1) && reader.skip_comments().is_some() && reader.0.is_empty())
 }
 
 /// The rest of the string. Each method consumes the part that it recognizes.
@@ -21,6 +24,33 @@ impl Reader<'_> {
     fn take(&mut self, expected: char) -> Option<()> {
         self.0 = self.0.strip_prefix(expected)?;
         Some(())
+    }
+
+    /// Returns the number of addresses.
+    fn read_address_or_group(&mut self) -> Option<usize> {
+        let start = self.0;
+        if self.read_address().is_some() {
+            return Some(1);
+        }
+        self.0 = start;
+        self.skip_space();
+        self.read_phrase()?;
+        self.skip_space();
+        self.take(':')?;
+        self.skip_space();
+        let mut count = 0;
+        if self.take(';').is_some() {
+            return Some(count);
+        }
+        loop {
+            self.read_address()?;
+            count += 1;
+            self.skip_comments()?;
+            if self.take(';').is_some() {
+                return Some(count);
+            }
+            self.take(',')?;
+        }
     }
 
     fn read_address(&mut self) -> Option<()> {
@@ -51,7 +81,17 @@ impl Reader<'_> {
         }
         self.take('@')?;
         self.skip_space();
-        self.read_dotted_atom()
+        match self.take('[') {
+            Some(()) => self.read_domain_literal(),
+            None => self.read_dotted_atom(),
+        }
+    }
+
+    /// Reads an IP address after its opening bracket.
+    fn read_domain_literal(&mut self) -> Option<()> {
+        let (address, rest) = self.0.split_once(']')?;
+        self.0 = rest;
+        address.parse::<IpAddr>().ok().map(drop)
     }
 
     fn read_dotted_atom(&mut self) -> Option<()> {
