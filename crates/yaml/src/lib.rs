@@ -192,7 +192,12 @@ pub fn bounded(text: &str) -> serde_saphyr::Options {
         // When keeping comments, the parser rejects a longer run of comments between a key and its
         // list, as in `config/default` of kubebuilder projects.
         emit_comments: false,
+        // What the text itself contains isn't limited: kubectl has no limit for the documents of a
+        // stream or the items of a list.
         budget: serde_saphyr::budget! {
+            max_documents: text.len(),
+            max_nodes: 2 * text.len() + REPEATED,
+            max_events: 4 * text.len() + REPEATED,
             max_total_scalar_bytes: 2 * text.len() + REPEATED_BYTES,
         },
         alias_limits: serde_saphyr::alias_limits! {
@@ -409,6 +414,18 @@ mod tests {
             assert_eq!(read["resources"], serde_json::json!(["../crd", "../rbac"]));
             assert_eq!(parse_values(&text).expect("YAML"), [read]);
         }
+    }
+
+    #[test]
+    fn long_streams_and_lists_are_read() {
+        let stream = "--- {a: 1}\n".repeat(5000);
+        assert_eq!(
+            parse_values(&stream).map(|documents| documents.len()).ok(),
+            Some(5000)
+        );
+        let list = format!("items: [{}]\n", "{a: [1, 2]}, ".repeat(100_000));
+        let value = parse_value(&list).expect("YAML");
+        assert_eq!(value["items"].as_array().map(Vec::len), Some(100_000));
     }
 
     #[test]
