@@ -245,6 +245,20 @@ fn reports_repeated_descriptions_at_the_kind() {
 }
 
 #[test]
+fn reports_wide_enums_before_merging_their_variants() {
+    let variants: String = (0..2000)
+        .map(|number| format!("V{number} {{ f{number}: u8 }}, "))
+        .collect();
+    for tag in [
+        "tag = \"t\", deny_unknown_fields",
+        "untagged, deny_unknown_fields",
+    ] {
+        let items = format!("{DERIVES}#[serde({tag})]\npub enum Wide {{ {variants} }}");
+        check_too_large(&run("pub x: Wide", &items), "Wide");
+    }
+}
+
+#[test]
 fn generates_large_types_within_limits() {
     // 400 fields with a pod spec are too many, but 10 are not.
     let fields = |count: usize| -> String {

@@ -1,7 +1,7 @@
 //! Limits the size of schemas. A CRD repeats a type wherever it is used, so in a chain of types
 //! that each use the next one twice, the size grows exponentially.
 
-use rbuilder_schema::{Schema, Slot, Weight};
+use rbuilder_schema::{Container, Content, Schema, Shape, Slot, Tagging, Weight};
 use rbuilder_syntax::Type;
 
 use super::{Instance, Schemas};
@@ -21,10 +21,17 @@ const MAX_SLOT_BYTES: usize = 16 * MAX_BYTES;
 const MAX_ALTERNATIVES: usize = 16 * 1024;
 
 impl Schemas<'_> {
-    pub(super) fn check_slots(&mut self, instance: &Instance, slots: &[Slot], place: Place) -> Option<()> {
+    pub(super) fn check_slots(
+        &mut self,
+        instance: &Instance,
+        container: &Container,
+        slots: &[Slot],
+        place: Place,
+    ) -> Option<()> {
         let weights = slots.iter().map(|slot| slot.schema.weight().structure as usize);
         let alternatives = slots.iter().map(|slot| slot.schema.alternatives());
-        if weights.sum::<usize>() > MAX_SLOT_BYTES || alternatives.sum::<usize>() > MAX_ALTERNATIVES {
+        let alternatives = alternatives.sum::<usize>() + count_alternatives(container);
+        if weights.sum::<usize>() > MAX_SLOT_BYTES || alternatives > MAX_ALTERNATIVES {
             return self.refuse_size(instance, place);
         }
         Some(())
@@ -57,6 +64,25 @@ impl Schemas<'_> {
         self.report().error(place, message, &help);
         None
     }
+}
+
+/// Counts the alternatives that the variants of an enum will add, before they are made. If unknown
+/// fields are errors, the alternative of a variant lists the fields of all others.
+fn count_alternatives(container: &Container) -> usize {
+    let Shape::Enum { tagging, variants } = &container.shape else {
+        return 0;
+    };
+    let objects = variants.iter().filter_map(|variant| match &variant.content {
+        Content::Object(fields) => Some(fields.len()),
+        Content::Unit | Content::Newtype(_) => None,
+    });
+    let is_merged = *tagging != Tagging::External && container.denies_unknown;
+    let closed = match is_merged {
+        true => objects.clone().count().saturating_mul(objects.sum()),
+        false => 0,
+    };
+    let with_content = variants.iter().filter(|variant| variant.content != Content::Unit);
+    with_content.count().saturating_add(closed)
 }
 
 const HELP: &str = "a CRD repeats a type wherever it is used: use it in fewer fields, or put `#[kube(schemaless, preserve_unknown_fields)]` on a field that holds it; the API server rejects requests of more than 3 MiB";

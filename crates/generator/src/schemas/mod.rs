@@ -383,7 +383,7 @@ impl<'a> Schemas<'a> {
         });
         let slots: Vec<Option<Slot>> = slots.collect();
         let mut slots: Vec<Slot> = slots.into_iter().collect::<Option<_>>()?;
-        self.check_slots(instance, &slots, used_at)?;
+        self.check_slots(instance, &model.container, &slots, used_at)?;
         if !item.is_ours {
             self.keep_object_meta(model, scope, &mut slots);
         }

@@ -26,17 +26,18 @@ pub(super) fn tag_object(tag: &str, cases: &[Case<'_>]) -> Schema {
 /// Returns the validation of the tag: it accepts the name of the variant or, for `#[serde(other)]`,
 /// everything but the names of the other variants.
 fn tag_of(case: &Case<'_>, cases: &[Case<'_>]) -> Schema {
-    let names = |kept: &dyn Fn(&&Case<'_>) -> bool| Schema {
-        enumeration: cases.iter().filter(kept).map(name).collect::<Vec<Value>>(),
+    let one_of = |names: Vec<Value>| Schema {
+        enumeration: names,
         ..Schema::default()
     };
     if case.variant.other {
+        let others = cases.iter().filter(|other| !other.variant.other);
         Schema {
-            not: Some(names(&|other| !other.variant.other).into()),
+            not: Some(one_of(others.map(name).collect()).into()),
             ..Schema::default()
         }
     } else {
-        names(&|other| other.position == case.position)
+        one_of(vec![name(case)])
     }
 }
 
@@ -161,6 +162,7 @@ pub(super) fn adjacent_enum(
     }
     let mut one_of = Vec::with_capacity(cases.len());
     let mut is_constrained = false;
+    let any_carries = !contents.is_empty();
     for case in &cases {
         let mut alternative = Schema::default();
         alternative
@@ -180,7 +182,7 @@ pub(super) fn adjacent_enum(
                 alternative.properties.insert(content.into(), constraints.into());
                 is_constrained = true;
             }
-        } else if cases.iter().any(|case| case.carried.is_some()) {
+        } else if any_carries {
             // serde rejects content in a variant without content.
             alternative.not = Some(requires([content.into()]).into());
             is_constrained = true;
