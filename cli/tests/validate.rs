@@ -327,7 +327,9 @@ metadata:
   name: web
 spec:
   replicas: two
+  selector: { matchLabels: { app: web } }
   template:
+    metadata: { labels: { app: web } }
     spec:
       containers:
       - name: web
@@ -336,7 +338,7 @@ spec:
     );
     let ran = folder.run("validate app.yaml");
     let unknown = "error: strict decoding error: unknown field \"spec.template.spec.containers[0].imge\"";
-    for part in [unknown, "--> app.yaml:11:9"] {
+    for part in [unknown, "--> app.yaml:13:9"] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
     }
     folder.replace("app.yaml", "imge", "image");
@@ -345,8 +347,6 @@ spec:
     for part in [
         "error: spec.replicas: Invalid value: \"string\"",
         "--> app.yaml:6:13",
-        "warning: spec.selector: Required value",
-        "help: the schema of Kubernetes requires the field",
     ] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
     }
@@ -361,6 +361,123 @@ spec:
     ] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
     }
+}
+
+#[test]
+fn kinds_of_kubernetes_are_judged_by_rules_in_code() {
+    let folder = Folder::new();
+    folder.write(
+        "service.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec:\n  ports: []\n",
+    );
+    let ran = folder.run("validate service.yaml");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("error: spec.ports: Required value"),
+        "{}",
+        ran.err
+    );
+    // The schema requires `involvedObject`; the server doesn't.
+    folder.write(
+        "event.yaml",
+        "apiVersion: v1\nkind: Event\nmetadata: { name: a }\n",
+    );
+    let ran = folder.run("validate event.yaml").ok();
+    for part in [
+        "warning: involvedObject: Required value",
+        "help: the schema of Kubernetes requires the field",
+    ] {
+        assert!(ran.err.contains(part), "{part}\n{}", ran.err);
+    }
+}
+
+#[test]
+fn kind_that_kubernetes_does_not_have_is_an_error() {
+    let folder = Folder::new();
+    folder.write(
+        "a.yaml",
+        "apiVersion: v1\nkind: Deploymnt\nmetadata: { name: a }\n",
+    );
+    let ran = folder.run("validate a.yaml");
+    assert_eq!(ran.code, 1);
+    let message = "error: no matches for kind \"Deploymnt\" in version \"v1\"";
+    assert!(ran.err.contains(message), "{}", ran.err);
+    // An object without a kind is one of no kind only if it is beside others.
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n";
+    folder.write(
+        "a.yaml",
+        &format!("{map}---\napiVersion: v1\nmetadata: {{ name: b }}\n"),
+    );
+    let ran = folder.run("validate a.yaml");
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("error: kind: Required value"), "{}", ran.err);
+}
+
+#[test]
+fn unknown_fields_are_reported_up_to_a_limit() {
+    let fields: String = (0..40_000).map(|number| format!("  f{number}: 1\n")).collect();
+    let folder = folder(&format!("  size: 1\n{fields}"));
+    let ran = folder.run("validate cup.yaml --crds crds");
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.err.matches("unknown field").count(), 100);
+    let note = "note: 39900 more errors of this object are not shown";
+    assert!(ran.err.contains(note), "{}", ran.err);
+    // The API server doesn't read a larger request at all.
+    let long: String = (0..40_000)
+        .map(|number| format!("  f{number}: {}\n", "x".repeat(99)))
+        .collect();
+    folder.write("cup.yaml", &cup(&long));
+    let ran = folder.run("validate cup.yaml --crds crds");
+    let message = "error: Request entity too large: limit is 3145728";
+    assert!(ran.err.contains(message), "{}", ran.err);
+    assert!(!ran.err.contains("unknown field"), "{}", ran.err);
+}
+
+#[test]
+fn long_streams_and_lists_are_judged() {
+    let folder = Folder::new();
+    let map = |number: usize| {
+        format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a{number}}}, data: {{a: '{}'}}}}",
+            "x".repeat(600)
+        )
+    };
+    let stream: String = (0..1025).map(|number| format!("--- {}\n", map(number))).collect();
+    folder.write("stream.yaml", &stream);
+    let items: Vec<String> = (0..5000).map(map).collect();
+    folder.write(
+        "list.yaml",
+        &format!("{{apiVersion: v1, kind: List, items: [{}]}}\n", items.join(", ")),
+    );
+    let ran = folder.run("validate stream.yaml list.yaml").ok();
+    assert_eq!(ran.out, "6025 objects accepted, 0 refused\n");
+}
+
+#[test]
+fn scalars_have_the_types_of_kubectl() {
+    let folder = folder("  size: 07\n  colour: '010'\n");
+    let ran = folder.run("validate cup.yaml --crds crds --show-defaults").ok();
+    assert!(ran.out.contains("colour: \"010\"\n  size: 7\n"), "{}", ran.out);
+    folder.replace("cup.yaml", "07", "011");
+    folder.replace("crds/cups.yaml", "maximum: 9", "maximum: 10");
+    folder.run("validate cup.yaml --crds crds").ok();
+}
+
+#[test]
+fn fields_that_the_stored_version_lacks_are_dropped() {
+    let stored = "  - name: v2\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        \
+                  type: object\n        properties: { spec: { type: object, properties: { size: { type: integer } } } }\n";
+    let folder = folder("  size: 1\n  colour: red\n");
+    folder.write(
+        "crds/cups.yaml",
+        &CRD.replace("storage: true", "storage: false")
+            .replace(", default: white", ""),
+    );
+    let crd = folder.tree()["crds/cups.yaml"].clone();
+    folder.write("crds/cups.yaml", &format!("{crd}{stored}"));
+    let ran = folder.run("validate cup.yaml --crds crds --show-defaults").ok();
+    assert!(ran.out.contains("size: 1"), "{}", ran.out);
+    assert!(!ran.out.contains("colour"), "{}", ran.out);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod assets;
 mod bench;
 mod bench_operator;
 mod book;
+mod builtin;
 mod bundle;
 mod catalog_verdicts;
 mod catalogue;
@@ -90,6 +91,8 @@ enum Task {
     Bundle(bundle::Args),
     /// Generate the catalogue of Kubernetes' types from its OpenAPI documents (needs Go)
     Catalogue(Check),
+    /// Record what the API server says about objects of built-in kinds (needs Go, curl)
+    Builtin(Check),
     /// Record kube-apiserver's verdicts on CEL rules and its cost estimates (needs Go)
     Cel(Check),
     /// Run all checks that must pass before a change is merged, or some of them
@@ -104,8 +107,6 @@ enum Task {
     Examples(Check),
     /// Record which strings the API server accepts for each format (needs Go)
     Formats(Check),
-    /// Records what kubectl's YAML reader makes of scalars (Go).
-    Yaml(Check),
     /// Check the rules and dashboards of a scaffold with promtool and Grafana's types (needs Go and
     /// Node.js)
     Grafana(grafana::Args),
@@ -151,6 +152,8 @@ enum Task {
     Versions(versions::Args),
     /// Run the steps of a scaffold's workflows in a clean clone
     Workflows,
+    /// Record what kubectl's YAML reader makes of scalars (needs Go)
+    Yaml(Check),
 }
 
 fn main() -> ExitCode {
@@ -172,6 +175,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Book => book::build_book(),
         Task::Bundle(args) => bundle::check_bundles(args),
         Task::Catalogue(args) => catalogue::make_catalogue(args),
+        Task::Builtin(args) => builtin::record(args),
         Task::Cel(args) => cel::record_verdicts(args),
         Task::Ci(args) => ci::run_steps(args),
         Task::DevLoop => dev_loop::follow_loop(),

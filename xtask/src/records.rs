@@ -11,7 +11,7 @@
 //! - `cargo xtask objects`: what kube-apiserver says when custom resources are written (as a dry
 //!   run), both from tables in `crates/judge/tests/tables` and at random.
 //!
-//! The last two are sent by tests in crates/runtime.
+//! The last two are sent by tests in crates/runtime. See `crate::builtin` for objects of built-in kinds.
 
 use anyhow::{Context as _, Result};
 

@@ -117,7 +117,7 @@ impl Builtin<'_> {
 
     fn check_identity(&self, body: &Body) -> Result<(), Failure> {
         let kind = self.kind;
-        let Some(fields) = body.value().as_object() else {
+        let Some(fields) = body.value().as_object().filter(|_| !body.is_too_large()) else {
             // Not even an object; reuse the message for custom resources.
             return check_identity(body, kind);
         };

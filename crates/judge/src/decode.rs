@@ -74,7 +74,12 @@ impl Body {
 
     /// Creates a body the way kubectl does from YAML: whole floats such as `1.0` become integers.
     pub fn of_yaml(value: &Value) -> Body {
-        Body::from(prune::encode(value))
+        let value = prune::encode(value);
+        let is_too_large = serde_json::to_writer(Limited(MOST_BYTES), &value).is_err();
+        Body {
+            is_too_large,
+            ..Body::from(value)
+        }
     }
 
     /// Adds paths of duplicate fields found by another parser, e.g. `spec.size`.
@@ -88,9 +93,29 @@ impl Body {
         &self.duplicates
     }
 
+    /// Whether the body exceeds [`MOST_BYTES`].
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.is_too_large
+    }
+
     /// Returns the decoded JSON.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+}
+
+/// Accepts a number of bytes and fails afterwards.
+struct Limited(usize);
+
+impl std::io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let rest = self.0.checked_sub(bytes.len());
+        self.0 = rest.ok_or(std::io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -202,6 +227,9 @@ impl<'de> Visitor<'de> for Node<'_> {
 const MOST_SHOWN: usize = 30;
 
 pub(crate) fn check_identity(body: &Body, kind: &str) -> Result<(), Failure> {
+    if body.is_too_large {
+        return Err(Failure::TooLarge);
+    }
     let reason = match &body.value {
         Value::Object(fields)
             if fields
@@ -255,9 +283,6 @@ pub(crate) fn decode(
     kind: &str,
     version: &str,
 ) -> Result<Decoded, Failure> {
-    if body.is_too_large {
-        return Err(Failure::TooLarge);
-    }
     let mut object = body.value.clone();
     let describe =
         |reason: &str| format!("{kind} in version {version:?} cannot be handled as a {kind}: {reason}");

@@ -18,6 +18,9 @@ pub struct Definition {
     pub is_namespaced: bool,
     /// The schema of the objects.
     pub schema: Schema,
+    /// The schema of the version in which objects are stored, if that is another one and the server
+    /// itself converts between them (strategy `None`).
+    pub stored_schema: Option<Schema>,
     /// Whether `status` is a subresource.
     pub has_status: bool,
     /// The `scale` subresource.
@@ -59,15 +62,23 @@ impl Definition {
             text(&spec["names"]["kind"], "spec.names.kind")?,
         );
         let name = text(&version["name"], "spec.versions[].name")?;
-        let schema = read_schema(&version["schema"]["openAPIV3Schema"])
-            .map_err(|reason| format!("the schema of {kind} {name}: {reason}"))?;
+        let read_version = |version: &Value| {
+            let schema = read_schema(&version["schema"]["openAPIV3Schema"]);
+            schema.map_err(|reason| format!("the schema of {kind} {}: {reason}", version["name"]))
+        };
+        let is_converted_by_server = spec["conversion"]["strategy"] != "Webhook";
+        let mut versions = spec["versions"].as_array().into_iter().flatten();
+        let stored = versions
+            .find(|version| version["storage"] == true)
+            .filter(|stored| is_converted_by_server && stored["name"] != name.as_str());
         let selectable = version["selectableFields"].as_array().into_iter().flatten();
         Ok(Definition {
-            group,
-            kind,
-            version: name,
+            group: group.clone(),
+            kind: kind.clone(),
+            version: name.clone(),
             is_namespaced: spec["scope"] != "Cluster",
-            schema,
+            schema: read_version(version)?,
+            stored_schema: stored.map(read_version).transpose()?,
             has_status: version["subresources"]["status"].is_object(),
             scale: read_scale(&version["subresources"]["scale"]),
             selectable_fields: selectable

@@ -18,6 +18,8 @@ pub enum Reason {
     Invalid,
     /// A value of the wrong type.
     TypeInvalid,
+    /// A reference to something that doesn't exist.
+    NotFound,
     /// A value that isn't in an enumeration.
     NotSupported,
     /// A required value is missing.
@@ -38,6 +40,7 @@ impl Reason {
             Reason::Forbidden => "FieldValueForbidden",
             Reason::Invalid => "FieldValueInvalid",
             Reason::TypeInvalid => "FieldValueTypeInvalid",
+            Reason::NotFound => "FieldValueNotFound",
             Reason::NotSupported => "FieldValueNotSupported",
             Reason::Required => "FieldValueRequired",
             Reason::TooLong => "FieldValueTooLong",
@@ -51,6 +54,7 @@ impl Reason {
             Reason::Duplicate => "Duplicate value",
             Reason::Forbidden => "Forbidden",
             Reason::Invalid | Reason::TypeInvalid => "Invalid value",
+            Reason::NotFound => "Not found",
             Reason::NotSupported => "Unsupported value",
             Reason::Required => "Required value",
             Reason::TooLong => "Too long",
@@ -126,6 +130,20 @@ impl FieldError {
 
     pub(crate) fn duplicate(field: &Path, value: Option<&Value>) -> FieldError {
         FieldError::new(Reason::Duplicate, field, value, "")
+    }
+
+    /// Like [`FieldError::not_supported`], for structs.
+    pub(crate) fn not_supported_text(field: &Path, value: &str, detail: &str) -> FieldError {
+        FieldError::with_text(Reason::NotSupported, field, Some(value), detail)
+    }
+
+    /// Like [`FieldError::duplicate`], for structs.
+    pub(crate) fn duplicate_text(field: &Path, value: &str) -> FieldError {
+        FieldError::with_text(Reason::Duplicate, field, Some(value), "")
+    }
+
+    pub(crate) fn not_found(field: &Path, value: &Value) -> FieldError {
+        FieldError::new(Reason::NotFound, field, Some(value), "")
     }
 
     pub(crate) fn forbidden(field: &Path, detail: &str) -> FieldError {

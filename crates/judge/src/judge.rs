@@ -7,14 +7,16 @@ use crate::correlate::Correlated;
 use crate::decode::{self, Body, Decoded, FieldValidation};
 use crate::definition::Definition;
 use crate::embedded::check_embedded;
-use crate::error::FieldError;
+use crate::error::{FieldError, Reason};
 use crate::lists::find_duplicates;
 use crate::metadata::{self, Metadata, NameRule};
 use crate::path::Path;
 use crate::prune;
+use crate::quantities::canonicalize_quantities;
 use crate::rules::{Ratchet, Rules};
 use crate::values::Checker;
 use crate::verdict::{Failure, Undecided, Verdict};
+use crate::{builtin_defaults, builtin_rules};
 
 /// Validates writes to objects of a kind, for a single version.
 #[derive(Debug)]
@@ -38,6 +40,9 @@ impl Judge {
     /// Prepares a definition: normalizes the values in its schema and compiles its rules.
     pub fn new(mut definition: Definition) -> Judge {
         settle_schema(&mut definition.schema);
+        if let Some(schema) = &mut definition.stored_schema {
+            settle_schema(schema);
+        }
         let rules = Rules::compile(&definition.schema);
         Judge {
             definition,
@@ -185,6 +190,9 @@ impl Judge {
         let found = body.value()["apiVersion"].as_str().unwrap_or_default();
         let wanted = self.api_version();
         let mut decoded = decode::decode(body, schema, fields, kind, version)?;
+        if self.is_builtin {
+            canonicalize_quantities(&mut decoded.object, schema);
+        }
         if found != wanted {
             return Err(Failure::malformed(format!(
                 "the API version in the data ({found}) does not match the expected API version ({wanted})"
@@ -279,11 +287,22 @@ impl Judge {
     /// Returns a stored object as the server reads it: pruned and defaulted according to the
     /// current schema, and with the fields that every stored object has.
     pub fn read(&self, stored: &Value) -> Value {
-        let mut object = decode::read_stored(stored, &self.definition.schema);
+        let mut object = self.read_stored(stored);
         replace_field(&mut object, "apiVersion", Some(self.api_version().into()));
         let metadata = metadata_mut(&mut object);
         metadata.entry("generation").or_insert_with(|| 1.into());
         object
+    }
+
+    /// Returns an object as the server reads it from its store. If another version is stored, the
+    /// object only has what both versions have, and the defaults of the stored one. If a webhook
+    /// converts between them, its result isn't known, so nothing is dropped.
+    fn read_stored(&self, object: &Value) -> Value {
+        let schema = &self.definition.schema;
+        match &self.definition.stored_schema {
+            Some(stored) => decode::convert(&decode::read_stored(object, stored), schema),
+            None => decode::read_stored(object, schema),
+        }
     }
 
     /// Converts an object from another version, like the server does with the strategy `None`:
@@ -347,8 +366,13 @@ impl Judge {
             findings
                 .errors
                 .extend(metadata::check_new(metadata, is_namespaced, names, &field));
-            let mut checker = Checker::new(Path::root(), &mut findings.undecided);
-            findings.errors.extend(checker.find_errors(object, schema, None));
+            match self.is_builtin {
+                true => self.check_builtin(object, None, findings),
+                false => {
+                    let mut checker = Checker::new(Path::root(), &mut findings.undecided);
+                    findings.errors.extend(checker.find_errors(object, schema, None));
+                }
+            }
             findings.errors.extend(self.check_scale(object));
         }
         findings.errors.extend(errors);
@@ -376,17 +400,52 @@ impl Judge {
         let errors = self.check_type_meta(new);
         if errors.is_empty() {
             findings.errors.extend(check_changed_metadata(new, old));
-            let correlated = Correlated::new(new, old, schema);
-            let mut checker = Checker::new(Path::root(), &mut findings.undecided);
-            findings
-                .errors
-                .extend(checker.find_errors(new, schema, Some(correlated)));
+            match self.is_builtin {
+                true => self.check_builtin(new, Some(old), findings),
+                false => {
+                    let correlated = Correlated::new(new, old, schema);
+                    let mut checker = Checker::new(Path::root(), &mut findings.undecided);
+                    findings
+                        .errors
+                        .extend(checker.find_errors(new, schema, Some(correlated)));
+                }
+            }
             findings.errors.extend(self.check_scale(new));
         }
         findings.errors.extend(errors);
         findings.errors.extend(check_embedded(new, schema, &Path::root()));
         findings.errors.extend(self.find_new_duplicates(new, old));
         self.run_rules(new, Some(old), findings);
+    }
+
+    /// Checks an object of a built-in kind, by its schema and by the server's rules in code. Fields
+    /// that the schema requires become warnings: the server decodes absent ones as empty, which only
+    /// some rules refuse.
+    fn check_builtin(&self, object: &Value, old: Option<&Value>, findings: &mut Findings) {
+        let Definition { group, kind, .. } = &self.definition;
+        let complete = |object: &Value| {
+            let mut object = object.clone();
+            builtin_defaults::set_defaults(group, kind, &mut object);
+            object
+        };
+        let mut checker = Checker::of_builtin(Path::root(), &mut findings.undecided, &[]);
+        let errors = checker.find_errors(object, &self.definition.schema, None);
+        // The server fails to decode such an object, so it doesn't check the rest.
+        let is_decoded = errors.iter().all(|error| error.reason != Reason::TypeInvalid);
+        let old = old.map(complete);
+        let rules = match is_decoded {
+            true => builtin_rules::find_violations(group, kind, &complete(object), old.as_ref()),
+            false => Vec::new(),
+        };
+        for error in errors {
+            match error.reason {
+                // The words of the rules are the server's.
+                _ if rules.iter().any(|known| known.field == error.field) => {}
+                Reason::Required => findings.warnings.push(error.to_string()),
+                _ => findings.errors.push(error),
+            }
+        }
+        findings.errors.extend(rules);
     }
 
     fn check_status(&self, new: &Value, old: &Value, findings: &mut Findings) {
@@ -472,10 +531,7 @@ impl Judge {
             return Verdict {
                 // The response isn't the object as stored, but what the server gets when it decodes
                 // the stored object again.
-                result: Ok(prune::encode(&decode::read_stored(
-                    &object,
-                    &self.definition.schema,
-                ))),
+                result: Ok(prune::encode(&self.read_stored(&object))),
                 warnings: findings.warnings,
                 undecided: findings.undecided,
             };

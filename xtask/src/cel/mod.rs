@@ -12,6 +12,8 @@ mod server;
 
 use anyhow::Result;
 
+pub(crate) use self::server::{Client, causes};
+
 use crate::committed::{Check, update_file};
 use crate::records::record;
 

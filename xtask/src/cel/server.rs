@@ -13,14 +13,14 @@ use crate::sh::Cmd;
 use crate::value::text;
 
 /// A client allowed to do anything.
-pub(super) struct Client {
+pub(crate) struct Client {
     server: String,
     folder: TempDir,
 }
 
 impl Client {
     /// Creates a client from a kubeconfig, which must contain the address and the certificates.
-    pub(super) fn new(kubeconfig: &str) -> Result<Client> {
+    pub(crate) fn new(kubeconfig: &str) -> Result<Client> {
         let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
         let folder = tempfile::tempdir()?;
         let client = Client {
@@ -44,7 +44,7 @@ impl Client {
 
     /// Sends a request and returns the response, which is either an object or a `Status`. Returns
     /// `null` if the resource is not served yet.
-    pub(super) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+    pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
         // Don't use HTTP/2. If the server sends a response before it has read the whole body, curl
         // would fail.
         let mut request = Cmd::new("curl --silent --show-error --http1.1 --request").arg(method);
@@ -72,12 +72,12 @@ impl Client {
 /// One of the errors in a response. It refers to a field.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Cause {
-    pub(super) field: String,
-    pub(super) message: String,
+pub(crate) struct Cause {
+    pub(crate) field: String,
+    pub(crate) message: String,
 }
 
 /// Returns all errors of a response. There are none if the response is an object.
-pub(super) fn causes(response: &Value) -> Vec<Cause> {
+pub(crate) fn causes(response: &Value) -> Vec<Cause> {
     serde_json::from_value(response["details"]["causes"].clone()).unwrap_or_default()
 }

@@ -34,14 +34,16 @@ pub(super) fn read_files(dir: &Path, typed_in: &Path, files: &[PathBuf]) -> Resu
     Ok(read)
 }
 
-/// Parses the objects in files. Values of other forms are only included if the user has named their
-/// file: a directory may contain files for other tools, such as values of a chart.
+/// Parses the objects in files. Values of other forms are only included if their file contains objects
+/// as well, or if the user has named it: a directory may contain files for other tools, such as values
+/// of a chart.
 pub(super) fn read_objects(files: &[InputFile]) -> Result<(Vec<Object>, SourceSet)> {
     let (mut objects, mut sources) = (Vec::new(), SourceSet::default());
     for InputFile { path, text, is_named } in files {
         let found = parse_values_of(path, text);
         let mut found = found.map_err(|error| describe_failure(path, text, &error))?;
-        found.retain(|object| *is_named || !object.api_version().is_empty() || !object.kind().is_empty());
+        let has_type = |object: &Object| !object.api_version().is_empty() || !object.kind().is_empty();
+        found.retain(|object| *is_named || object.is_beside_objects || has_type(object));
         objects.extend(found);
         sources.insert(path.as_str(), text.as_str());
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rbuilder_generator::{BuiltinKind, Catalogue, Minor};
 use rbuilder_judge::{Definition, Judge, read_schema};
-use rbuilder_schema::{Schema, SchemaType};
+use rbuilder_schema::{Schema, SchemaType, is_quantity};
 use serde_json::{Value, json};
 
 const VERSIONS: &[&str] = &[
@@ -73,6 +73,7 @@ impl Builtin {
             kind: kind.to_owned(),
             is_namespaced: found.is_namespaced(),
             schema,
+            stored_schema: None,
             has_status: true,
             scale: None,
             selectable_fields: Vec::new(),
@@ -88,6 +89,11 @@ impl Builtin {
         versions
             .filter(|version| self.catalogue.contains(&found.path(version)))
             .collect()
+    }
+
+    /// Whether Kubernetes itself owns a group, so that no CRD can add kinds to it.
+    pub(super) fn owns(group: &str) -> bool {
+        BuiltinKind::all().any(|known| known.group() == group)
     }
 
     pub(super) fn knows(group: &str, kind: &str) -> bool {
@@ -114,6 +120,9 @@ fn find(group: &str, kind: &str) -> Option<BuiltinKind> {
 
 /// Keeps only what the API server checks as well.
 fn simplify(schema: &Schema) -> Schema {
+    if is_quantity(schema) {
+        return schema.clone();
+    }
     let simplified = |inner: &Arc<Schema>| Arc::new(simplify(inner));
     let properties = schema.properties.iter().map(|(name, inner)| {
         let is_metadata = &**name == "metadata" && is_bare(inner);
@@ -126,6 +135,7 @@ fn simplify(schema: &Schema) -> Schema {
     Schema {
         schema_type: schema.schema_type,
         int_or_string: schema.int_or_string,
+        format: schema.format.clone().filter(|format| **format == *BYTES),
         nullable: schema.nullable,
         enumeration: schema.enumeration.clone(),
         required: schema.required.clone(),
@@ -145,7 +155,11 @@ fn is_bare(schema: &Schema) -> bool {
         && !schema.int_or_string
 }
 
+/// The format of bytes, which Go decodes from base64 or from a list of numbers.
+const BYTES: &str = "byte";
+
 /// Removes values that Go decodes as absent, i.e. `null`, and the empty string in an enumeration.
+/// Replaces `null` in lists by the zero value, as Go does.
 pub(super) fn drop_zero_values(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(fields) => {
@@ -164,11 +178,31 @@ pub(super) fn drop_zero_values(value: &mut Value, schema: &Schema) {
             }
         }
         Value::Array(items) => {
-            if let Some(inner) = &schema.items {
-                items.iter_mut().for_each(|item| drop_zero_values(item, inner));
+            if schema.format.as_deref() == Some(BYTES) && items.iter().all(Value::is_u64) {
+                *value = "".into();
+            } else if let Some(inner) = &schema.items {
+                for item in items {
+                    if item.is_null() {
+                        *item = zero_value(inner);
+                    }
+                    drop_zero_values(item, inner);
+                }
             }
         }
         _ => {}
+    }
+}
+
+fn zero_value(schema: &Schema) -> Value {
+    match schema.schema_type {
+        _ if is_quantity(schema) => "0".into(),
+        _ if schema.int_or_string => 0.into(),
+        None => Value::Null,
+        Some(SchemaType::Object) => json!({}),
+        Some(SchemaType::Array) => json!([]),
+        Some(SchemaType::String) => "".into(),
+        Some(SchemaType::Integer | SchemaType::Number) => 0.into(),
+        Some(SchemaType::Boolean) => false.into(),
     }
 }
 
@@ -204,13 +238,18 @@ mod tests {
 
     #[test]
     fn objects_are_judged_by_the_structure_of_their_kind() {
-        check(&pod(&json!({ "containers": [{ "name": "a" }] })), &[]);
+        check(
+            &pod(&json!({ "containers": [{ "name": "a", "image": "b" }] })),
+            &[],
+        );
         check(
             &pod(&json!({ "containers": [{ "name": "a", "imge": "b" }] })),
             &["unknown field \"spec.containers[0].imge\""],
         );
         check(
-            &pod(&json!({ "containers": [{ "name": "a", "ports": [{ "containerPort": "80" }] }] })),
+            &pod(
+                &json!({ "containers": [{ "name": "a", "image": "b", "ports": [{ "containerPort": "80" }] }] }),
+            ),
             &["spec.containers[0].ports[0].containerPort: Invalid value: \"string\""],
         );
         check(&pod(&json!({})), &["spec.containers: Required value"]);
@@ -221,12 +260,60 @@ mod tests {
         check(
             &pod(&json!({
                 "containers": [{
-                    "name": "a", "imagePullPolicy": "", "args": null,
+                    "name": "a", "image": "b", "imagePullPolicy": "", "args": null,
                     "resources": { "limits": { "cpu": 1, "memory": "1Gi" } },
                     "env": [{ "name": "A", "value": "1" }, { "name": "A", "value": "2" }],
                 }],
                 "volumes": [{ "name": "b", "emptyDir": {} }],
             })),
+            &[],
+        );
+    }
+
+    #[test]
+    fn numbers_are_quantities() {
+        let limits = |cpu: Value| {
+            pod(
+                &json!({ "containers": [{ "name": "a", "image": "b", "resources": { "limits": { "cpu": cpu } } }] }),
+            )
+        };
+        check(&limits(json!(0.5)), &[]);
+        check(&limits(json!(2)), &[]);
+        check(&limits(json!("0.5x")), &["limits.cpu"]);
+        check(
+            &json!({
+                "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "a" },
+                "spec": { "hard": { "cpu": 1.5 } },
+            }),
+            &[],
+        );
+    }
+
+    #[test]
+    fn null_in_a_list_is_the_zero_value() {
+        check(
+            &pod(&json!({ "containers": [{ "name": "a", "image": "b", "args": [null], "env": [] }] })),
+            &[],
+        );
+        check(
+            &json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": "a" },
+                "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["get", null] }],
+            }),
+            &[],
+        );
+        check(
+            &json!({
+                "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "a" },
+                "spec": { "podSelector": {}, "ingress": [null] },
+            }),
+            &[],
+        );
+        check(
+            &json!({
+                "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" },
+                "data": { "k": [], "l": "aGk=", "m": null },
+            }),
             &[],
         );
     }
@@ -238,7 +325,7 @@ mod tests {
                 "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a", "creationTimestamp": null },
                 "spec": {
                     "selector": { "matchLabels": { "app": "a" } },
-                    "template": { "metadata": metadata, "spec": { "containers": [{ "name": "a" }] } },
+                    "template": { "metadata": metadata, "spec": { "containers": [{ "name": "a", "image": "b" }] } },
                 },
                 "status": {},
             })

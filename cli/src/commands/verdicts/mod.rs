@@ -7,7 +7,8 @@ mod rendered;
 mod unknown;
 
 use rbuilder_generator::Diagnostic;
-use rbuilder_judge::{Body, Failure, FieldError, FieldValidation, Judge, Reason, Verdict};
+use rbuilder_judge::{Body, Failure, FieldValidation, Judge, Verdict};
+use serde_json::Value;
 
 use builtin::drop_zero_values;
 use help::Helper;
@@ -17,6 +18,10 @@ pub(super) use unknown::{describe_missing_type, describe_unknown_kind, find_miss
 
 /// Text of the API server's error for CEL rules that weren't run.
 const UNCHECKED: &str = "some validation rules were not checked";
+
+/// Maximum number of errors, and of warnings, to report for an object. Go's JSON decoder stops at the
+/// same number, and each of them is a snippet here.
+const MOST_REPORTED: usize = 100;
 
 /// Validates the creation of the objects in `text`. Only fails if `text` isn't valid YAML.
 pub(super) fn judge_text(
@@ -55,15 +60,18 @@ pub(super) fn judge_object(
     old: &[Object],
     fields: FieldValidation,
 ) -> Verdict {
-    if judge.is_builtin() {
-        let mut value = object.value.clone();
-        drop_zero_values(&mut value, &judge.definition().schema);
-        let body = Body::of_yaml(&value).with_duplicates(object.duplicates());
-        return judge.create(&body, object.namespace(), fields);
-    }
-    let body = Body::of_yaml(&object.value).with_duplicates(object.duplicates());
+    let settle = |mut value: Value| {
+        if judge.is_builtin() {
+            drop_zero_values(&mut value, &judge.definition().schema);
+        }
+        value
+    };
+    let body = Body::of_yaml(&settle(object.value.clone())).with_duplicates(object.duplicates());
     match old.iter().find(|old| old.identity() == object.identity()) {
-        Some(old) => judge.update(&body, &old.stored(judge.definition().is_namespaced), fields),
+        Some(old) => {
+            let old = settle(old.stored(judge.definition().is_namespaced));
+            judge.update(&body, &old, fields)
+        }
         None => judge.create(&body, object.namespace(), fields),
     }
 }
@@ -75,11 +83,10 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
     match &verdict.result {
         Ok(_) => {}
         Err(Failure::Invalid { errors, .. }) => {
-            for error in errors {
+            for error in errors.iter().take(MOST_REPORTED) {
                 let place = object.place(&field_of(&error.field, &error.message));
                 let found = match error.message.split_once(UNCHECKED) {
                     Some(_) => Diagnostic::note(place, format!("{UNCHECKED} because the object was invalid")),
-                    None if judge.is_builtin() => describe_builtin(error).at(place),
                     None => Diagnostic::error(place, error.to_string()),
                 };
                 let found = match helper.explain_error(error) {
@@ -94,14 +101,16 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
                     diagnostics.push(found);
                 }
             }
+            diagnostics.extend(count_others(errors.len(), "errors", object));
         }
         Err(Failure::Malformed { problems, .. }) if !problems.is_empty() => {
-            for problem in problems {
+            for problem in problems.iter().take(MOST_REPORTED) {
                 let place = object.place_of_name(quoted(problem).unwrap_or_default());
                 let message = format!("strict decoding error: {problem}");
                 let help = helper.explain_problem(problem);
                 diagnostics.push(Diagnostic::error(place, message).maybe_help(help));
             }
+            diagnostics.extend(count_others(problems.len(), "errors", object));
         }
         Err(failure) => {
             let message = failure.message();
@@ -113,15 +122,19 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
             diagnostics.push(Diagnostic::error(object.place(&field), message).maybe_help(help));
         }
     }
-    for warning in &verdict.warnings {
+    for warning in verdict.warnings.iter().take(MOST_REPORTED) {
         let unknown = quoted(warning).filter(|_| warning.contains(" field \""));
         let place = match unknown {
             Some(field) => object.place_of_name(field),
             None => object.place(warning.split(": ").next().unwrap_or_default()),
         };
-        let help = helper.explain_problem(warning);
+        let help = match judge.is_builtin() && warning.ends_with(": Required value") {
+            true => Some(REQUIRED_BY_SCHEMA.to_owned()),
+            false => helper.explain_problem(warning),
+        };
         diagnostics.push(Diagnostic::warning(place, warning.as_str()).maybe_help(help));
     }
+    diagnostics.extend(count_others(verdict.warnings.len(), "warnings", object));
     for undecided in &verdict.undecided {
         let message = format!("not checked: {}", undecided.what);
         diagnostics.push(Diagnostic::note(object.place(&undecided.field), message));
@@ -129,13 +142,15 @@ pub(super) fn describe_verdict(verdict: &Verdict, object: &Object, judge: &Judge
     diagnostics
 }
 
-fn describe_builtin(error: &FieldError) -> rbuilder_diagnostic::Diagnostic<()> {
-    match error.reason {
-        // The API server treats many absent fields as empty, even if the schema requires them.
-        Reason::Required if !error.field.starts_with("metadata.") => rbuilder_diagnostic::Diagnostic::warning((), error.to_string())
-            .help("the schema of Kubernetes requires the field; the API server may accept the object without it"),
-        _ => rbuilder_diagnostic::Diagnostic::error((), error.to_string()),
-    }
+/// Help for a field of a built-in kind that the API server may decode as empty.
+const REQUIRED_BY_SCHEMA: &str =
+    "the schema of Kubernetes requires the field; the API server may accept the object without it";
+
+/// A note on the errors or warnings that aren't reported.
+fn count_others(count: usize, what: &str, object: &Object) -> Option<Diagnostic> {
+    let others = count.checked_sub(MOST_REPORTED).filter(|others| *others > 0)?;
+    let message = format!("{others} more {what} of this object are not shown");
+    Some(Diagnostic::note(object.place(""), message))
 }
 
 /// Field of an error. Some messages only mention it in their text.

@@ -23,6 +23,8 @@ pub(in crate::commands) struct Object {
     duplicates: Vec<(String, bool)>,
     pub(in crate::commands) value: Value,
     pub(in crate::commands) is_listed: bool,
+    /// Whether the same text has an object of a kind, so that this one should have a kind, too.
+    pub(in crate::commands) is_beside_objects: bool,
 }
 
 impl Object {
@@ -125,9 +127,15 @@ pub(in crate::commands) fn parse_values_of(
             value: node.value(),
             node,
             is_listed,
+            is_beside_objects: false,
         }));
     }
     objects.retain(|object| !object.value.is_null() && !is_kustomization(object));
+    let has_kind = |object: &Object| !object.kind().is_empty() && !object.api_version().is_empty();
+    let is_beside_objects = objects.iter().any(has_kind);
+    for object in &mut objects {
+        object.is_beside_objects = is_beside_objects;
+    }
     Ok(objects)
 }
 
@@ -243,6 +251,11 @@ impl Judges {
     pub(super) fn knows(&self, object: &Object) -> bool {
         let (group, _) = object.group_version();
         Builtin::knows(group, object.kind()) || !self.versions(object).is_empty()
+    }
+
+    /// Whether all kinds of the group are known. No CRD can define a kind in a group of Kubernetes.
+    pub(super) fn is_closed(&self, group: &str) -> bool {
+        Builtin::owns(group)
     }
 
     pub(super) fn kinds_in(&self, group: &str, version: &str) -> BTreeSet<String> {

@@ -96,15 +96,24 @@ pub(in crate::commands) fn describe_unknown_kind(object: &Object, judges: &Judge
     if versions.contains(&object.group_version().1) {
         return Vec::new();
     }
+    // Lists are read item by item, and an empty one has none.
+    let is_closed = judges.is_closed(object.group_version().0) && !object.kind().ends_with("List");
     let said = match (&misspelled, versions.is_empty()) {
+        (None, true) if is_closed && !object.kind().is_empty() => {
+            Diagnostic::error(object.place("kind"), message)
+        }
         (None, true) => return Vec::new(),
         (Some(Misspelled { field: "kind", .. }), _) => Diagnostic::error(object.place("kind"), message),
         (_, false) => Diagnostic::error(object.place("apiVersion"), message),
+        (Some(_), true) if is_closed => Diagnostic::error(object.place("apiVersion"), message),
         // Only warn: the group may belong to another project.
         (Some(_), true) => Diagnostic::warning(object.place("apiVersion"), message),
     };
     let help = match misspelled {
         Some(misspelled) => misspelled.help(),
+        None if versions.is_empty() => {
+            "Kubernetes has no such kind, and CRDs cannot add kinds to its groups".to_owned()
+        }
         None => format!("the kind has the versions: {}", versions.join(", ")),
     };
     vec![said.help(help)]

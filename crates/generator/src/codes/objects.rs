@@ -29,6 +29,7 @@ pub(super) const CODES: &[Code] = &[
         messages: &[
             "{}: Invalid value: {}",
             "{}: Forbidden: {}",
+            "{}: Not found: {}",
             "{}: Internal error: {}",
             "some validation rules were not checked because the object was invalid",
             "not checked: {}",

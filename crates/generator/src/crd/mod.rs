@@ -138,8 +138,7 @@ pub(crate) fn crd_files(
                     csv.extend(found.flatten());
                 }
                 if options.definitions {
-                    let served = made.into_iter().filter(|version| version.resource.served);
-                    definitions.extend(served.map(definition));
+                    definitions.extend(define_served(made));
                 }
             }
         }
@@ -347,8 +346,24 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
     OutputFile { path, text }
 }
 
-/// Returns the parts of a version that matter for validating objects.
-fn definition(version: Version<'_>) -> Definition {
+/// Returns the parts of each served version that matter for validating objects.
+fn define_served(versions: Vec<Version<'_>>) -> Vec<Definition> {
+    let is_converted_by_webhook = versions
+        .iter()
+        .any(|version| version.resource.conversion.is_some());
+    let stored = versions
+        .iter()
+        .find(|version| version.is_stored && versions.len() > 1 && !is_converted_by_webhook)
+        .map(|version| version.schema.clone());
+    let served = versions.into_iter().filter(|version| version.resource.served);
+    let definitions = served.map(|version| {
+        let stored = stored.clone().filter(|_| !version.is_stored);
+        define(version, stored)
+    });
+    definitions.collect()
+}
+
+fn define(version: Version<'_>, stored_schema: Option<Schema>) -> Definition {
     let Version { resource, schema, .. } = version;
     Definition {
         group: resource.group.clone(),
@@ -356,6 +371,7 @@ fn definition(version: Version<'_>) -> Definition {
         kind: resource.kind.clone(),
         is_namespaced: resource.namespaced,
         schema,
+        stored_schema,
         has_status: resource.has_status_subresource(),
         scale: resource.scale.as_ref().map(|scale| Scale {
             spec_replicas: scale.spec_replicas_path.clone(),

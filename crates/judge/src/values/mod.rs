@@ -8,6 +8,9 @@ mod alternatives;
 mod number;
 mod text;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use rbuilder_schema::{FORMATS, Schema, SchemaType, accepts_format, format_type};
 use serde_json::{Map, Value};
 
@@ -30,21 +33,31 @@ pub(crate) struct Checker<'u> {
 #[derive(Debug, Default)]
 struct Outcome {
     errors: Vec<Violation>,
+    /// The messages of `errors`, of which the server reports each only once.
+    messages: HashSet<Arc<str>>,
     passed: u32,
 }
 
 #[derive(Clone, Debug)]
 struct Violation {
-    /// The server deduplicates errors by message.
-    message: String,
+    message: Arc<str>,
     error: FieldError,
+}
+
+impl Violation {
+    fn new(message: impl Into<Arc<str>>, error: FieldError) -> Violation {
+        Violation {
+            message: message.into(),
+            error,
+        }
+    }
 }
 
 impl Outcome {
     fn passed(count: u32) -> Outcome {
         Outcome {
-            errors: Vec::new(),
             passed: count,
+            ..Outcome::default()
         }
     }
 
@@ -53,23 +66,28 @@ impl Outcome {
     }
 
     fn add(&mut self, violation: Violation) {
-        if !self.errors.iter().any(|known| known.message == violation.message) {
+        if self.messages.insert(violation.message.clone()) {
             self.errors.push(violation);
         }
     }
 
     fn merge(&mut self, other: Outcome) {
-        other.errors.into_iter().for_each(|error| self.add(error));
-        self.passed += other.passed;
+        let passed = self.passed + other.passed;
+        // Errors pass through each level of an object.
+        if self.is_valid() {
+            *self = other;
+        } else {
+            other.errors.into_iter().for_each(|error| self.add(error));
+        }
+        self.passed = passed;
     }
 }
 
 impl From<Violation> for Outcome {
     fn from(violation: Violation) -> Outcome {
-        Outcome {
-            errors: vec![violation],
-            passed: 0,
-        }
+        let mut outcome = Outcome::default();
+        outcome.add(violation);
+        outcome
     }
 }
 
@@ -222,7 +240,7 @@ impl<'u> Checker<'u> {
             go::plain(&allowed.clone().into())
         );
         let error = FieldError::not_supported(&self.field(path), value, allowed);
-        Violation { message, error }.into()
+        Violation::new(message, error).into()
     }
 
     fn check_items(
@@ -247,7 +265,7 @@ impl<'u> Checker<'u> {
         if let Some(most) = schema.max_items.filter(|most| count as u64 > *most) {
             let message = format!("{path} in body should have at most {most} items");
             let error = FieldError::too_many(&self.field(path), count, most);
-            outcome.add(Violation { message, error });
+            outcome.add(Violation::new(message, error));
         }
         outcome
     }
@@ -268,7 +286,7 @@ impl<'u> Checker<'u> {
         if let Some(most) = schema.max_properties.filter(|most| count as u64 > *most) {
             let message = format!("{path} in body should have at most {most} properties");
             let error = FieldError::too_many(&self.field(path), count, most);
-            outcome.add(Violation { message, error });
+            outcome.add(Violation::new(message, error));
         }
         let correlate = |name: &str| {
             // The server never ratchets these at the root.
@@ -301,7 +319,7 @@ impl<'u> Checker<'u> {
             let below = format!("{path}.{name}");
             let message = format!("{below} in body is required");
             let error = FieldError::required(&self.field(&below), "");
-            outcome.add(Violation { message, error });
+            outcome.add(Violation::new(message, error));
         }
         outcome
     }
@@ -317,19 +335,19 @@ impl<'u> Checker<'u> {
     fn invalid(&self, path: &str, value: &Value, rule: &str) -> Violation {
         let message = format!("{path} in body {rule}");
         let error = FieldError::invalid(&self.field(path), value, &message);
-        Violation { message, error }
+        Violation::new(message, error)
     }
 
     fn wrong_type(&self, path: &str, wanted: &str, found: &str) -> Violation {
         let message = format!("{path} in body must be of type {wanted}: {}", go::quote(found));
         let error = FieldError::type_invalid(&self.field(path), found, &message);
-        Violation { message, error }
+        Violation::new(message, error)
     }
 
     /// A violation that the server reports without a field.
     fn general(&self, message: String) -> Violation {
         let error = FieldError::invalid(&self.base, &"".into(), &message);
-        Violation { message, error }
+        Violation::new(message, error)
     }
 
     fn leave_undecided(&mut self, path: &str, what: String) {

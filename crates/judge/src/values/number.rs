@@ -86,7 +86,7 @@ impl Checker<'_> {
                 let factor = go::plain(&bound);
                 let message = format!("factor MultipleOf declared for {path} must be positive: {factor}");
                 let error = FieldError::invalid(&self.field(path), &bound, &message);
-                Violation { message, error }
+                Violation::new(message, error)
             }
         }
     }

@@ -20,7 +20,7 @@ impl Checker<'_> {
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
             let message = format!("{path} in body should be at most {most} chars long");
             let error = FieldError::too_long(&self.field(path), most);
-            return Violation { message, error }.into();
+            return Violation::new(message, error).into();
         }
         if let Some(least) = schema.min_length.filter(|least| length < *least) {
             let rule = format!("should be at least {least} chars long");

@@ -18,6 +18,9 @@ pub(crate) struct Kind {
     pub(crate) number: usize,
     /// The schema of the objects.
     pub(crate) schema: Value,
+    /// The schema of the version in which objects are stored, if it isn't the written one.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub(crate) stored: Value,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) cluster: bool,
     /// Whether `status` is a subresource.
@@ -47,7 +50,8 @@ fn is_false(value: &bool) -> bool {
 
 impl Kind {
     /// Returns the CRD. `v1` has the schema. Objects are also written as `v0`, which accepts
-    /// everything, so that objects can be stored that `v1` refuses; they are stored as `v1`.
+    /// everything, so that objects can be stored that `v1` refuses; they are stored as `v1`, or as `v2` if
+    /// that has a schema of its own.
     pub(crate) fn crd(&self) -> Value {
         let mut subresources = json!({});
         if self.status {
@@ -63,17 +67,25 @@ impl Kind {
             .map(|path| json!({ "jsonPath": path }))
             .collect();
         let plural = format!("t{}s", self.number);
+        let mut versions = vec![
+            json!({ "name": "v0", "served": true, "storage": false, "schema": { "openAPIV3Schema": open } }),
+            json!({
+                "name": "v1", "served": true, "storage": self.stored.is_null(), "subresources": subresources,
+                "selectableFields": selectable, "schema": { "openAPIV3Schema": self.schema },
+            }),
+        ];
+        if !self.stored.is_null() {
+            versions.push(json!({
+                "name": "v2", "served": true, "storage": true, "schema": { "openAPIV3Schema": self.stored },
+            }));
+        }
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": { "name": format!("{plural}.{GROUP}") },
             "spec": {
                 "group": GROUP, "scope": if self.cluster { "Cluster" } else { "Namespaced" },
                 "names": { "kind": format!("T{}", self.number), "plural": plural },
-                "versions": [
-                    { "name": "v0", "served": true, "storage": false, "schema": { "openAPIV3Schema": open } },
-                    { "name": "v1", "served": true, "storage": true, "subresources": subresources,
-                      "selectableFields": selectable, "schema": { "openAPIV3Schema": self.schema } },
-                ],
+                "versions": versions,
             },
         })
     }

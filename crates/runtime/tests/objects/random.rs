@@ -104,6 +104,7 @@ pub(crate) fn kind(seed: u64) -> (Kind, Vec<Write>) {
     let kind = Kind {
         number: 0,
         schema,
+        stored: Value::Null,
         cluster: false,
         status,
         scale: Value::Null,

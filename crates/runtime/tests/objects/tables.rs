@@ -85,6 +85,7 @@ impl Entry {
         let kind = Kind {
             number: 0,
             schema,
+            stored: Value::Null,
             cluster: self.cluster,
             status: self.status,
             scale: self.scale,

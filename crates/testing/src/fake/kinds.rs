@@ -114,6 +114,7 @@ impl Definition {
                     preserve_unknown_fields: true,
                     ..Schema::default()
                 },
+                stored_schema: None,
                 has_status: true,
                 scale: None,
                 selectable_fields: Vec::new(),
