@@ -17,6 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Resource;
 
 use crate::Error;
+use crate::causes::is_refused;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -122,18 +123,56 @@ pub enum Health {
 }
 
 impl Health {
-    /// Returns the health of an object after its reconcile failed with `error`.
+    /// Returns the health of an object after its reconcile failed with `error`, which is an
+    /// [`Error`] or any other error, such as a [`kube::Error`] or the operator's own.
     ///
     /// It is `Failed` if the error is [terminal](Error::terminal), or if the API server rejected an
-    /// object as malformed or invalid (400 or 422). Otherwise, the controller will retry, so it is
-    /// `InProgress`.
-    pub fn of_error(error: &Error) -> Self {
-        if error.is_terminal() || error.is_refused() {
-            Self::Failed
-        } else {
-            Self::InProgress
+    /// object as malformed or invalid (400 or 422), also if that is the cause of another error.
+    /// Otherwise, the controller will retry, so it is `InProgress`.
+    pub fn of_error<E: AsFailure>(error: &E) -> Self {
+        match error.is_final() {
+            true => Self::Failed,
+            false => Self::InProgress,
         }
     }
+}
+
+/// An error from which [`Health::of_error`] determines the health of an object: an [`Error`], or any
+/// type that implements `std::error::Error`. This trait is sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an error",
+    note = "`anyhow::Error` and boxed errors can be converted with `rbuilder::Error::new(error)`"
+)]
+pub trait AsFailure: sealed::Sealed {
+    /// Whether retrying won't help.
+    #[doc(hidden)]
+    fn is_final(&self) -> bool;
+}
+
+impl AsFailure for Error {
+    fn is_final(&self) -> bool {
+        self.is_terminal() || self.is_refused()
+    }
+}
+
+impl AsFailure for &Error {
+    fn is_final(&self) -> bool {
+        (*self).is_final()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: std::error::Error + 'static> AsFailure for E {
+    fn is_final(&self) -> bool {
+        is_refused(self)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for crate::Error {}
+    impl Sealed for &crate::Error {}
+    impl<E: std::error::Error + 'static> Sealed for E {}
 }
 
 /// Sets the condition `Ready`, and also `Stalled` if the object has failed. Returns `true` if this
@@ -319,6 +358,21 @@ mod tests {
         ] {
             assert_eq!(Health::of_error(&error), expected, "{error}");
         }
+    }
+
+    #[test]
+    fn health_of_other_errors_depends_on_their_causes() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot scale")]
+        struct Failed(#[source] kube::Error);
+        let answered = |code: u16| {
+            let status = kube::core::Status::failure("no", "No").with_code(code);
+            kube::Error::Api(status.boxed())
+        };
+        assert_eq!(Health::of_error(&answered(422)), Health::Failed);
+        assert_eq!(Health::of_error(&answered(503)), Health::InProgress);
+        assert_eq!(Health::of_error(&Failed(answered(422))), Health::Failed);
+        assert_eq!(Health::of_error(&Failed(answered(409))), Health::InProgress);
     }
 
     #[test]

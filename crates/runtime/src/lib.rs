@@ -137,6 +137,7 @@ mod action;
 mod args;
 mod backoff;
 mod cache;
+mod causes;
 mod client;
 mod clock;
 mod cluster;
@@ -280,6 +281,8 @@ pub use task::Task;
 pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;
+// The releases whose types the functions of this library take and return.
+pub use {k8s_openapi, kube};
 #[cfg(feature = "envtest")]
 #[doc(inline)]
 pub use rbuilder_testing::envtest;

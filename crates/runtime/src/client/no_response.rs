@@ -7,7 +7,7 @@ use std::fmt;
 use hyper_util::client::legacy;
 use tower::BoxError;
 
-use crate::error::{causes_of, describe_causes};
+use crate::causes::{causes_of, describe_causes};
 
 #[derive(Debug)]
 pub(crate) struct NoResponse {

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
 use super::no_response::{NoResponse, find_no_response};
+use crate::causes::describe_causes;
 
 const MAX_CAUSES: usize = 8;
 /// Time after which a cause is logged again. Watches may only retry every 30 seconds.
@@ -79,7 +80,7 @@ impl Reachability {
         match answered {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => match find_no_response(&error) {
-                None => Err(error.to_string()),
+                None => Err(describe_causes(&error)),
                 Some(error) if error.is_unreachable => Err(error.to_string()),
                 // E.g. a connection reset, which the caches will retry.
                 Some(_) => Ok(()),

@@ -4,12 +4,20 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 use kube::{Api, Client, Config};
+use tokio::time::{Instant, sleep};
 
 use super::kubeconfig::{Allowed, parse_kubeconfig, to_config};
+use crate::causes::describe_causes;
+
+/// How long a file may be missing or incomplete before that is an error. Many tools truncate a file
+/// and write it anew.
+const REWRITE: Duration = Duration::from_secs(3);
+const REWRITE_POLL: Duration = Duration::from_millis(100);
 
 /// Configuration of an additional cluster. Pass it to [`Manager::cluster`](crate::Manager::cluster)
 /// or [`Clusters::add`](crate::Clusters::add).
@@ -81,7 +89,8 @@ impl ClusterConfig {
     /// Creates a configuration from a kubeconfig file.
     ///
     /// The file does not have to exist yet. It's re-read every minute, and whenever the API server
-    /// rejects its credentials, so you can mount a Secret and rotate the credentials in it.
+    /// rejects its credentials, so you can mount a Secret and rotate the credentials in it. A file
+    /// that is incomplete because it's being rewritten is read again for three seconds.
     pub fn from_kubeconfig(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self::new(name, Origin::File(path.into()), Allowed::ALL)
     }
@@ -251,7 +260,7 @@ impl Source {
             // The service account doesn't change, and kube reloads its token.
             Origin::InCluster => Config::incluster()
                 .map(|config| (config, 0))
-                .map_err(|error| error.to_string()),
+                .map_err(|error| describe_causes(&error)),
             Origin::Config(config, serial) => Ok((Config::clone(config), serial.0)),
             Origin::Client(client, serial) => return Ok((Loaded::Client(client.clone()), serial.0)),
         };
@@ -261,13 +270,29 @@ impl Source {
         }
     }
 
+    /// Reads a file that can't be used again for a few seconds, because it may be about to be
+    /// rewritten.
     async fn load_file(&self, path: &Path) -> Result<(Config, u64), String> {
-        // Only used to detect changes.
-        let text = std::fs::read(path).map_err(|error| error.to_string())?;
+        let deadline = Instant::now() + REWRITE;
+        loop {
+            match self.read_file(path).await {
+                Err(_) if Instant::now() < deadline => sleep(REWRITE_POLL).await,
+                loaded => return loaded,
+            }
+        }
+    }
+
+    async fn read_file(&self, path: &Path) -> Result<(Config, u64), String> {
+        let read = || std::fs::read(path).map_err(|error| error.to_string());
+        let text = read()?;
         // Pass the path rather than the text, because the file may contain relative paths.
-        let kubeconfig = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
+        let kubeconfig = Kubeconfig::read_from(path).map_err(|error| describe_causes(&error))?;
         let config = to_config(kubeconfig, self.context.as_deref(), self.allowed).await?;
-        Ok((config, hash_of(&text)))
+        // The hash must be about the contents that were parsed.
+        match read()? == text {
+            true => Ok((config, hash_of(&text))),
+            false => Err("it is being changed".to_owned()),
+        }
     }
 
     async fn load_text(&self, text: &[u8]) -> Result<(Config, u64), String> {
@@ -308,7 +333,7 @@ async fn read_secret(own: &Client, namespace: &str, name: &str, key: &str) -> Re
                 status.message
             )
         }
-        error => crate::error::describe_causes(&error),
+        error => describe_causes(&error),
     })?;
     let secret = secret.ok_or("the Secret does not exist")?;
     let mut data = secret.data.unwrap_or_default();
@@ -329,4 +354,73 @@ fn hash_of(text: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const USABLE: &str = r#"{
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "clusters": [{ "name": "edge", "cluster": { "server": "https://edge.example.com" } }],
+        "contexts": [{ "name": "it", "context": { "cluster": "edge", "user": "me" } }],
+        "users": [{ "name": "me", "user": { "token": "s3cr3t" } }]
+    }"#;
+
+    fn file_with(text: &str) -> (TempDir, PathBuf, Source) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        fs::write(&path, text).unwrap();
+        let source = ClusterConfig::from_kubeconfig("edge", &path).source;
+        (folder, path, source)
+    }
+
+    fn unused_client() -> Client {
+        let config = Config::new(http::Uri::from_static("https://own.example.com"));
+        Client::try_from(config).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn error_of_a_file_names_the_line_but_quotes_nothing() {
+        let cases = [
+            ("users:\n- name: me\n  user:\n\t  token: s3cr3t\n", "line 4"),
+            ("apiVersion: v1\nusers: s3cr3t\n", "line 2"),
+            ("users:\n- name: me\n  user:\n    token: [s3cr3t]\n", "line 4"),
+            ("users: [{ name: me, user: { token: s3cr3t } }", "line 1"),
+        ];
+        for (text, place) in cases {
+            let (_folder, path, source) = file_with(text);
+            let error = source.load(&unused_client()).await.err().unwrap();
+            assert!(!error.contains("s3cr3t"), "{error}");
+            let start = format!(
+                "kubeconfig file {}: it is not the YAML of a kubeconfig ({place}, column ",
+                path.display()
+            );
+            assert!(error.starts_with(&start), "{error}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn file_that_is_being_rewritten_is_read_again() {
+        for half in ["", &USABLE[..USABLE.len() / 2]] {
+            let (_folder, path, source) = file_with(half);
+            let client = unused_client();
+            let rewrite = async {
+                sleep(REWRITE / 2).await;
+                fs::write(&path, USABLE).unwrap();
+            };
+            let (loaded, ()) = tokio::join!(source.load(&client), rewrite);
+            assert!(loaded.is_ok(), "{:?}", loaded.err());
+        }
+        let (_folder, path, source) = file_with("");
+        let started = Instant::now();
+        let error = source.load(&unused_client()).await.err().unwrap();
+        let expected = format!("kubeconfig file {}: it has no `current-context`", path.display());
+        assert_eq!(error, expected);
+        assert!(started.elapsed() < REWRITE * 2);
+    }
 }

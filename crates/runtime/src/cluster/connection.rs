@@ -7,13 +7,14 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use http::header::CONTENT_TYPE;
 use http::{Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use tokio::sync::{Notify, watch};
 use tower::{BoxError, service_fn};
 
-use crate::error::describe_causes;
+use crate::causes::{describe, describe_causes};
 
 /// Namespace of requests that don't specify one.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -44,7 +45,7 @@ impl State {
 pub(super) enum RequestError {
     #[error("the cluster `{cluster}` is not connected: {reason}")]
     NotConnected { cluster: String, reason: String },
-    #[error("request to the cluster `{cluster}` failed: {cause}")]
+    #[error("request to the cluster `{cluster}` failed: {}", describe(.cause))]
     Failed {
         cluster: String,
         #[source]
@@ -93,7 +94,7 @@ impl Connection {
         let client = self.current_client()?;
         match client.send(request).await {
             Ok(response) => {
-                self.note_response(response.status());
+                self.note_response(&response);
                 Ok(response)
             }
             Err(cause) => {
@@ -119,11 +120,16 @@ impl Connection {
         client.clone().ok_or_else(|| not_connected(reason()))
     }
 
-    fn note_response(&self, status: StatusCode) {
+    fn note_response(&self, response: &Response<Body>) {
+        let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
             // Makes the cluster's task reload the credentials.
             self.0.rejected.notify_one();
             self.note_failure("the API server rejects the credentials (401 Unauthorized)".to_owned());
+        } else if !is_from_api_server(response) {
+            self.note_failure(format!(
+                "a proxy or load balancer answers in place of the API server ({status})"
+            ));
         // The state rarely changes, and a read lock is enough to check.
         } else if *self.0.state.borrow() != State::Connected {
             self.0.state.send_if_modified(|state| match state {
@@ -176,6 +182,24 @@ impl Connection {
     pub(super) async fn rejected(&self) {
         self.0.rejected.notified().await;
     }
+}
+
+/// Returns `false` if the response is certainly from something in front of the API server, e.g. a
+/// load balancer without a healthy backend.
+fn is_from_api_server(response: &Response<Body>) -> bool {
+    // kube-apiserver adds this to every response, but a proxy may remove it. Its own 503, e.g. for
+    // an aggregated API that is down, has it.
+    if response.headers().contains_key("audit-id") {
+        return true;
+    }
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let is_page = content_type.is_some_and(|found| found.as_bytes().starts_with(b"text/html"));
+    let of_gateway = [
+        StatusCode::BAD_GATEWAY,
+        StatusCode::SERVICE_UNAVAILABLE,
+        StatusCode::GATEWAY_TIMEOUT,
+    ];
+    !is_page && !of_gateway.contains(&response.status())
 }
 
 #[cfg(test)]
@@ -231,6 +255,8 @@ mod tests {
             (404, "Connected"),
             (0, "Lost"),
             (500, "Connected"),
+            (503, "Lost"),
+            (200, "Connected"),
             (401, "Lost"),
         ] {
             connection.set_client(answering(status));
@@ -239,6 +265,27 @@ mod tests {
         }
         let rejected = tokio::time::timeout(std::time::Duration::ZERO, connection.rejected());
         assert!(rejected.await.is_ok(), "after a 401");
+    }
+
+    #[test]
+    fn page_or_error_of_a_load_balancer_is_not_a_response_of_the_api_server() {
+        let check = |status: u16, header: Option<(&str, &str)>, expected: bool| {
+            let mut response = Response::builder().status(status);
+            if let Some((name, value)) = header {
+                response = response.header(name, value);
+            }
+            let found = is_from_api_server(&response.body(Body::empty()).unwrap());
+            assert_eq!(found, expected, "{status} {header:?}");
+        };
+        for status in [502, 503, 504] {
+            check(status, None, false);
+            check(status, Some(("content-type", "application/json")), false);
+            check(status, Some(("Audit-Id", "6f5e")), true);
+        }
+        check(200, Some(("content-type", "text/html; charset=utf-8")), false);
+        check(200, Some(("content-type", "application/json")), true);
+        check(500, None, true);
+        check(404, Some(("content-type", "text/plain")), true);
     }
 
     #[tokio::test]

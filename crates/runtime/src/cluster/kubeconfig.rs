@@ -9,6 +9,7 @@
 use kube::Config;
 use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};
 
+use crate::causes::describe_causes;
 use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 
 /// Risky features that are permitted in a kubeconfig.
@@ -42,7 +43,7 @@ struct Risk {
 /// Errors don't quote the input, which contains credentials.
 pub(super) fn parse_kubeconfig(text: &[u8]) -> Result<Kubeconfig, String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
-    Kubeconfig::from_yaml(text).map_err(|_| "it is not the YAML of a kubeconfig".to_owned())
+    Kubeconfig::from_yaml(text).map_err(|error| describe_causes(&error))
 }
 
 /// Loads a context of the kubeconfig, which defaults to the current one. Fails if the context
@@ -61,7 +62,7 @@ pub(super) async fn to_config(
     let authority_file = find_authority_file(cluster.1);
     ignore_environment(&mut kubeconfig);
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let mut config = config.map_err(|error| error.to_string())?;
+    let mut config = config.map_err(|error| describe_causes(&error))?;
     remove_marker(&mut config);
     config.root_cert_file = authority_file;
     // Report an invalid proxy URL as an error of the kubeconfig.

@@ -17,6 +17,7 @@ use super::handle::Cluster;
 use super::set::ClusterServices;
 use crate::backoff::Backoff;
 use crate::cache::NamedWatch;
+use crate::causes::describe_causes;
 use crate::client::{ClientSettings, Reachability, new_manager_client};
 use crate::error::Error;
 use crate::traces::trace_requests;
@@ -231,7 +232,7 @@ fn new_client(
 ) -> Result<Client, String> {
     let server = config.cluster_url.clone();
     let client =
-        new_manager_client(config, &services.metrics, settings).map_err(|error| error.to_string())?;
+        new_manager_client(config, &services.metrics, settings).map_err(|error| describe_causes(&error))?;
     Ok(trace_requests(client, Some(&server)))
 }
 

@@ -21,6 +21,7 @@ use super::primary::add_jitter;
 use super::worker::Worker;
 use crate::action::Action;
 use crate::cache::{CacheEvent, Change};
+use crate::causes::describe_causes;
 use crate::error::Error;
 use crate::hash::HashMap;
 use crate::object::{Key, Watchable};
@@ -188,8 +189,12 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     async fn find_departed_once(&self) {
         for namespace in self.ctx.caches().namespaces_of(&self.cache) {
             while let Err(error) = self.find_departed_in(namespace.as_deref()).await {
-                let kind = self.cache.kind().name();
-                tracing::warn!(kind, %error, "failed to look for objects that have left the selection, retrying");
+                let (kind, error) = (self.cache.kind().name(), describe_causes(&error));
+                tracing::warn!(
+                    kind,
+                    error,
+                    "failed to look for objects that have left the selection, retrying"
+                );
                 tokio::time::sleep(add_jitter(RETRY)).await;
             }
         }

@@ -12,6 +12,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
+use crate::causes::describe_causes;
 use crate::client::with_field_manager;
 use crate::metrics::Counter;
 
@@ -98,7 +99,8 @@ impl WaitingEvents {
             };
             let Some((event, regarding)) = next else { break };
             if let Err(error) = recorder.publish(&event, &regarding).await {
-                tracing::warn!(reason = event.reason, %error, "failed to record event");
+                let error = describe_causes(&error);
+                tracing::warn!(reason = event.reason, error, "failed to record event");
             }
         }
     }

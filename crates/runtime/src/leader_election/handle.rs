@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::Fence;
+use crate::causes::describe_causes;
 
 /// The lease is no longer renewed for an unknown reason. The background task may have panicked or
 /// got stuck, or its runtime was shut down.
@@ -153,7 +154,7 @@ pub(crate) async fn start_on_thread<B: Future<Output = ()>>(
                     background.await;
                 }
                 Err(error) => {
-                    let _ = report.send(Err(error.to_string()));
+                    let _ = report.send(Err(describe_causes(&error)));
                 }
             }
         });

@@ -103,6 +103,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, Config, Resource};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::causes::describe_causes;
 use crate::client::{ClientSettings, new_lease_client, with_field_manager};
 use crate::deadline::{deadline_after, scale};
 use crate::error::ManagerError;
@@ -551,7 +552,8 @@ impl Elector {
         async move {
             let Some(reference) = reference else { return };
             if let Ok(Err(error)) = timeout(limit, recorder.publish(&event, &reference)).await {
-                tracing::debug!(%error, "failed to record leader election event");
+                let error = describe_causes(&error);
+                tracing::debug!(error, "failed to record leader election event");
             }
         }
     }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use crate::causes::describe_causes;
 use crate::client::is_unreachable;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    #[error(transparent)]
+    #[error("{}", describe_causes(.0))]
     Failed(#[from] kube::Error),
     #[error("request timed out after {0:?}")]
     TimedOut(Duration),

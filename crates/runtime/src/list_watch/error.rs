@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use crate::causes::describe;
+
 /// All of these are retried.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
-    #[error("list failed: {0}")]
+    #[error("list failed: {}", describe(.0))]
     List(#[source] kube::Error),
-    #[error("watch was not started: {0}")]
+    #[error("watch was not started: {}", describe(.0))]
     Start(#[source] kube::Error),
-    #[error("watch failed: {0}")]
+    #[error("watch failed: {}", describe(.0))]
     Read(#[source] kube::Error),
     /// The server sent an `ERROR` event.
     #[error("{}", .0.message)]
@@ -23,7 +25,7 @@ pub(crate) enum WatchError {
         "watch ended within a second and without an event: a proxy before the API server may close connections"
     )]
     VeryShort,
-    #[error("streaming list failed, listing in pages instead: {0}")]
+    #[error("streaming list failed, listing in pages instead: {}", describe(.0))]
     StreamingListRefused(#[source] kube::Error),
     #[error("streaming list ended, or stopped, before its last object; listing in pages instead")]
     StreamingListIncomplete,

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::args::ManagerArgs;
+use crate::causes::describe_causes;
 use crate::client::proxy::{find_proxy, ignore_environment, remove_marker};
 use crate::error::ManagerError;
 
@@ -20,8 +21,11 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     let context = args.context.as_deref().filter(|name| !name.is_empty());
     if path.is_none() && context.is_none() {
         let config = match load_default_kubeconfig().await {
-            Some(config) => config,
-            None => Config::infer().await?,
+            Ok(config) => config,
+            Err(of_kubeconfig) => load_of_pod().map_err(|of_pod| {
+                let [of_kubeconfig, of_pod] = [describe_causes(&of_kubeconfig), describe_causes(&of_pod)];
+                ManagerError::NoCluster(format!("kubeconfig: {of_kubeconfig}; pod: {of_pod}"))
+            })?,
         };
         // An invalid proxy is a mistake in a variable or a kubeconfig, so report it as such.
         find_proxy(&config)?;
@@ -31,7 +35,7 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     };
-    let kubeconfig = kubeconfig.map_err(|error| new_flag_error(path, context, error.to_string()))?;
+    let kubeconfig = kubeconfig.map_err(|error| new_flag_error(path, context, explain(&error)))?;
     if let Some(context) = context {
         check_context(&kubeconfig, context)?;
     }
@@ -41,9 +45,16 @@ pub(super) async fn load_config(args: &ManagerArgs) -> Result<Config, ManagerErr
     Ok(config)
 }
 
-/// Returns `None` if there's no usable kubeconfig, which is normal within a Pod.
-async fn load_default_kubeconfig() -> Option<Config> {
-    load_context(Kubeconfig::read().ok()?, None).await.ok()
+/// Fails if there's no usable kubeconfig, which is normal within a Pod.
+async fn load_default_kubeconfig() -> Result<Config, KubeconfigError> {
+    load_context(Kubeconfig::read()?, None).await
+}
+
+fn load_of_pod() -> Result<Config, InClusterError> {
+    let mut config = Config::incluster()?;
+    // Same as in `Config::infer`.
+    config.apply_debug_overrides();
+    Ok(config)
 }
 
 /// `context` defaults to the current context.
@@ -100,7 +111,7 @@ fn explain(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::LoadContext(name) if name.is_empty() => NO_CURRENT_CONTEXT.to_owned(),
         KubeconfigError::CurrentContextNotSet => NO_CURRENT_CONTEXT.to_owned(),
-        error => error.to_string(),
+        error => describe_causes(error),
     }
 }
 

@@ -17,6 +17,8 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
 
+use crate::causes::describe_causes;
+
 /// Timeout for both requests together.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const USER_TTL: Duration = Duration::from_secs(60);
@@ -38,9 +40,9 @@ pub(super) enum AccessDecision {
 /// Access could not be determined.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AccessError {
-    #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {0}")]
+    #[error("failed to create TokenReview (needs `create` on `tokenreviews`): {}", describe_causes(.0))]
     TokenReview(kube::Error),
-    #[error("failed to create SubjectAccessReview (needs `create` on `subjectaccessreviews`): {0}")]
+    #[error("failed to create SubjectAccessReview (needs `create` on `subjectaccessreviews`): {}", describe_causes(.0))]
     AccessReview(kube::Error),
     #[error("no response from the API server within {} s", TIMEOUT.as_secs())]
     Timeout,

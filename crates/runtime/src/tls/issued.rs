@@ -18,6 +18,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName,
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::issue::{Validity, issue_authority, issue_server_certificate, read_validity};
+use crate::causes::describe;
 
 /// Certificates are backdated, because the clocks of some clients are slow.
 const BACKDATED: SignedDuration = SignedDuration::from_mins(5);
@@ -61,11 +62,11 @@ impl Issued {
     /// Fails if the certificate or the key is malformed, or if they don't match.
     pub(crate) fn read(certificate: &str, key: &str, authority: Authority) -> Result<Self, String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
-        let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
+        let chain = chain.map_err(|error| format!("the certificate is not PEM: {}", describe(&error)))?;
         let first = chain.first().ok_or("there is no certificate")?;
         let valid = read_validity(first).ok_or("the certificate is not X.509")?;
         let private = PrivateKeyDer::from_pem_slice(key.as_bytes())
-            .map_err(|error| format!("the key is not PEM: {error}"))?;
+            .map_err(|error| format!("the key is not PEM: {}", describe(&error)))?;
         let pair = CertifiedKey::from_der(chain, private, &ring::default_provider())
             .map_err(|error| format!("certificate and key do not match: {error}"))?;
         Ok(Self {

@@ -23,6 +23,7 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, WebPkiClient
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
+use crate::causes::describe;
 use crate::metrics::Metrics;
 
 pub(crate) use handshake::check_handshake;
@@ -95,11 +96,11 @@ impl Files {
                 );
             }
             Ok(chain) => chain,
-            Err(error) => return parse_error(&self.certificate, "certificate", error.to_string()),
+            Err(error) => return parse_error(&self.certificate, "certificate", describe(&error)),
         };
         let key = match PrivateKeyDer::from_pem_slice(&contents.key) {
             Ok(key) => key,
-            Err(error) => return parse_error(&self.key, "private key", error.to_string()),
+            Err(error) => return parse_error(&self.key, "private key", describe(&error)),
         };
         let pair = CertifiedKey::from_der(chain, key, &ring::default_provider());
         pair.map(Arc::new).map_err(|reason| CertificateError::Pair {
@@ -252,7 +253,7 @@ fn client_verifier(
     })?;
     let mut authorities = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(&contents) {
-        let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+        let certificate = certificate.map_err(|error| unusable(describe(&error)))?;
         let added = authorities.add(certificate);
         added.map_err(|error| unusable(error.to_string()))?;
     }

@@ -11,8 +11,8 @@ use opentelemetry::{Context, KeyValue, global};
 use super::Reconcile;
 use super::trace_context::{read_headers, write_headers};
 use super::url_template::url_template;
+use crate::causes::describe_causes;
 use crate::client::wrap_client;
-use crate::error::describe_causes;
 
 /// Shown by backends as the origin of a span.
 const TRACER: &str = "rbuilder";

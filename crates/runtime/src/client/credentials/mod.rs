@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceExt};
 
 use super::transport::{Transport, new_transport};
+use crate::causes::describe_causes;
 
 const FILE_INTERVAL: Duration = Duration::from_secs(60);
 const BETWEEN_RENEWALS: Duration = Duration::from_secs(5);
@@ -149,7 +150,11 @@ impl Shared {
                     tracing::debug!("credentials for the API server read again");
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "cannot renew the credentials for the API server, keeping the old ones");
+                    let error = describe_causes(&error);
+                    tracing::warn!(
+                        error,
+                        "cannot renew the credentials for the API server, keeping the old ones"
+                    );
                 }
                 // The task panicked, which was already logged.
                 Err(_) => {}

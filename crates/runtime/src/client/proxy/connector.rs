@@ -96,7 +96,7 @@ async fn connect(
         .build()
         .map_err(|error| new_failure("has an invalid address".to_owned(), Some(error.into())))?;
     let unreachable = |error: BoxError| {
-        let causes = crate::error::describe_causes(&*error);
+        let causes = crate::causes::describe_causes(&*error);
         new_failure(format!("cannot be reached: {causes}"), Some(error))
     };
     std::future::poll_fn(|context| to_proxy.poll_ready(context))
@@ -120,7 +120,7 @@ async fn connect(
 
 /// Opens a tunnel with `CONNECT`. If the proxy rejects it, the error contains the proxy's response.
 async fn open_tunnel(stream: Stream, proxy: &Proxy, target: &str) -> Result<Stream, String> {
-    let failed = |error: hyper::Error| crate::error::describe_causes(&error);
+    let failed = |error: hyper::Error| crate::causes::describe_causes(&error);
     let (mut sender, connection) = http1::handshake(stream).await.map_err(failed)?;
     // The task ends once the tunnel is established or the sender is dropped.
     tokio::spawn(connection.with_upgrades());

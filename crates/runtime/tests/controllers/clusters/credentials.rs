@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use rbuilder::envtest::{Environment, eventually};
 use rbuilder::fake::ApiServer;
-use rbuilder::{Cluster, ClusterConfig, Controller, Watch};
+use rbuilder::{Cluster, ClusterConfig, Controller, Manager, ManagerArgs, Watch};
 use serde_json::{Value, json};
 
 use super::support::{Gate, State, copied, mirror, to_memo};
@@ -184,6 +186,138 @@ async fn kubeconfig_in_a_secret_connects_to_a_real_server(env: Environment) {
     eventually(SOON, || async { cluster.check().is_err() }).await;
     edge.restart(server).await.unwrap();
     eventually(Duration::from_secs(90), || is_copied("b")).await;
+    operator.stop().await.unwrap();
+    edge.stop().await.unwrap();
+}
+
+/// Its alert is about `rbuilder_cluster_connected`.
+#[tokio::test]
+async fn load_balancer_without_backends_is_not_a_connected_cluster() {
+    let (place, edge) = (Place::new(Server::fake()).await, ApiServer::new());
+    let gate = Gate::open(edge.client(), "token").await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    std::fs::write(&path, gate.kubeconfig(&json!({ "token": "token" }))).unwrap();
+    let mut manager = place.manager();
+    let cluster = manager.cluster(ClusterConfig::from_kubeconfig("edge", &path));
+    let metrics = manager.metrics().clone();
+    let operator = Operator::start(manager);
+    let shows = |value: u8| {
+        let line = format!("rbuilder_cluster_connected{{cluster=\"edge\"}} {value}\n");
+        metrics.text().contains(&line)
+    };
+    eventually(REREAD, || async { can_list(&cluster).await && shows(1) }).await;
+    gate.set_down(true);
+    // The connection is probed until the load balancer has a backend again.
+    eventually(SOON, || async { !can_list(&cluster).await && shows(0) }).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(shows(0));
+    let expected = "a proxy or load balancer answers in place of the API server (503 Service Unavailable)";
+    assert!(problem(&cluster).ends_with(expected), "{}", problem(&cluster));
+    gate.set_down(false);
+    eventually(REREAD, || async { cluster.check().is_ok() && shows(1) }).await;
+    operator.stop().await.unwrap();
+}
+
+async fn token_of(edge: &Environment, account: &str) -> String {
+    let client = edge.client();
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
+    let created = json!({ "metadata": { "name": account } });
+    let created: ServiceAccount = serde_json::from_value(created).unwrap();
+    accounts.create(&PostParams::default(), &created).await.unwrap();
+    let binding = json!({
+        "metadata": { "name": account },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+        "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": "default" }],
+    });
+    let binding: ClusterRoleBinding = serde_json::from_value(binding).unwrap();
+    let bindings: Api<ClusterRoleBinding> = Api::all(client);
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+    let asked = serde_json::from_value(json!({ "spec": { "audiences": [] } })).unwrap();
+    let made = accounts.create_token_request(account, &PostParams::default(), &asked);
+    made.await.unwrap().status.unwrap().token.unwrap()
+}
+
+/// Returns a kubeconfig for the server of `edge`.
+fn kubeconfig_for(edge: &Environment, authority: &[u8], token: &str) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "edge",
+        "clusters": [{ "name": "edge", "cluster": {
+            "server": edge.config().cluster_url.to_string(),
+            "certificate-authority-data": ByteString(authority.to_vec()),
+        } }],
+        "contexts": [{ "name": "edge", "context": { "cluster": "edge", "user": "operator" } }],
+        "users": [{ "name": "operator", "user": { "token": token } }],
+    })
+    .to_string()
+}
+
+fn authority_of(env: &Environment) -> Vec<u8> {
+    let certificates = env.config().root_cert.unwrap_or_default();
+    let sections = certificates
+        .into_iter()
+        .map(|der| pem::Pem::new("CERTIFICATE", der));
+    pem::encode_many(&sections.collect::<Vec<_>>()).into_bytes()
+}
+
+/// Uses two real API servers with different CAs. The leader keeps its lease and its work whatever
+/// happens to the second one.
+#[rbuilder::envtest::test]
+async fn other_ca_and_expired_credentials_of_a_real_server_do_not_affect_the_leader(env: Environment) {
+    let own_authority = authority_of(&env);
+    let place = Place::new(env).await;
+    let edge = Environment::builder().start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let first = token_of(&edge, "first").await;
+    std::fs::write(&path, kubeconfig_for(&edge, &own_authority, &first)).unwrap();
+    let args = ManagerArgs {
+        watch_namespace: place.namespace.clone(),
+        leader_elect: true,
+        leader_election_namespace: Some(place.namespace.clone()),
+        ..ManagerArgs::for_tests()
+    };
+    let mut manager = Manager::with_client("beside.example.com", place.env.client(), args);
+    let cluster = manager.cluster(ClusterConfig::from_kubeconfig("edge", &path));
+    let copying = Controller::new(copy, Seen::default()).owns::<ConfigMap>();
+    let operator = Operator::start(manager.controller(copying));
+    let works = async |name: &str| {
+        place.create(memo(name, "text")).await;
+        eventually(SOON, || async { place.copied(name).await.is_some() }).await;
+    };
+
+    works("a").await;
+    eventually(SOON, || async {
+        problem(&cluster).contains("signed by an unknown authority")
+    })
+    .await;
+    std::fs::write(&path, kubeconfig_for(&edge, &authority_of(&edge), &first)).unwrap();
+    eventually(Duration::from_secs(90), || can_list(&cluster)).await;
+    assert!(cluster.check().is_ok());
+    works("b").await;
+
+    // The token of a deleted account is rejected like one that has expired.
+    let accounts: Api<ServiceAccount> = Api::namespaced(edge.client(), "default");
+    accounts.delete("first", &DeleteParams::default()).await.unwrap();
+    let rejected = "the API server rejects the credentials (401 Unauthorized)";
+    eventually(REREAD, || async {
+        !can_list(&cluster).await && problem(&cluster).ends_with(rejected)
+    })
+    .await;
+    works("c").await;
+    let second = token_of(&edge, "second").await;
+    // Many tools truncate a file before they write it.
+    let text = kubeconfig_for(&edge, &authority_of(&edge), &second);
+    std::fs::write(&path, &text[..text.len() / 2]).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    std::fs::write(&path, &text).unwrap();
+    eventually(Duration::from_secs(90), || can_list(&cluster)).await;
+    assert!(cluster.check().is_ok());
+    works("d").await;
+
+    let leases = place.api::<Lease>();
+    let lease = leases.get("beside.example.com").await.unwrap().spec.unwrap();
+    assert_eq!(lease.lease_transitions.unwrap_or_default(), 0);
     operator.stop().await.unwrap();
     edge.stop().await.unwrap();
 }

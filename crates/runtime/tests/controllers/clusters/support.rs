@@ -2,6 +2,7 @@
 //! Requests to the other cluster go through a gate.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use http::{Request, Response, StatusCode, header};
@@ -75,6 +76,7 @@ pub(super) async fn change(client: Client, namespace: &str, name: &str, text: &s
 pub(super) struct Gate {
     address: String,
     token: Arc<Mutex<String>>,
+    is_down: Arc<AtomicBool>,
     _serving: JoinSet<()>,
 }
 
@@ -83,11 +85,18 @@ impl Gate {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let token = Arc::new(Mutex::new(token.to_owned()));
+        let is_down = Arc::new(AtomicBool::new(false));
         let mut serving = JoinSet::new();
-        serving.spawn(accept(listener, upstream, Arc::clone(&token)));
+        serving.spawn(accept(
+            listener,
+            upstream,
+            Arc::clone(&token),
+            Arc::clone(&is_down),
+        ));
         Self {
             address,
             token,
+            is_down,
             _serving: serving,
         }
     }
@@ -95,6 +104,11 @@ impl Gate {
     /// Rejects all other tokens from now on.
     pub(super) fn set_token(&self, token: &str) {
         token.clone_into(&mut self.token.lock().unwrap());
+    }
+
+    /// Responds like a load balancer whose backends are down.
+    pub(super) fn set_down(&self, is_down: bool) {
+        self.is_down.store(is_down, Ordering::Relaxed);
     }
 
     pub(super) fn kubeconfig(&self, user: &Value) -> String {
@@ -108,18 +122,34 @@ impl Gate {
     }
 }
 
-async fn accept(listener: TcpListener, upstream: Client, token: Arc<Mutex<String>>) {
+async fn accept(
+    listener: TcpListener,
+    upstream: Client,
+    token: Arc<Mutex<String>>,
+    is_down: Arc<AtomicBool>,
+) {
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
-        connections.spawn(serve(stream, upstream.clone(), Arc::clone(&token)));
+        connections.spawn(serve(
+            stream,
+            upstream.clone(),
+            Arc::clone(&token),
+            Arc::clone(&is_down),
+        ));
     }
 }
 
-async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>) {
+async fn serve(stream: TcpStream, upstream: Client, token: Arc<Mutex<String>>, is_down: Arc<AtomicBool>) {
     let answer = service_fn(move |request: Request<Incoming>| {
         let (upstream, token) = (upstream.clone(), token.lock().unwrap().clone());
-        async move { Ok::<_, Infallible>(forward(request, upstream, &token).await) }
+        let is_down = is_down.load(Ordering::Relaxed);
+        async move {
+            Ok::<_, Infallible>(match is_down {
+                true => no_backend(),
+                false => forward(request, upstream, &token).await,
+            })
+        }
     });
     let connection = hyper::server::conn::http1::Builder::new();
     // Fails if the client has closed the connection.
@@ -139,6 +169,14 @@ async fn forward(request: Request<Incoming>, upstream: Client, token: &str) -> R
     let body = Body::from(body.to_bytes().to_vec());
     let answer = upstream.send(Request::from_parts(parts, body)).await;
     answer.unwrap_or_else(|_| status(StatusCode::BAD_GATEWAY))
+}
+
+fn no_backend() -> Response<Body> {
+    let page = Body::from(b"no healthy upstream".to_vec());
+    Response::builder()
+        .status(StatusCode::SERVICE_UNAVAILABLE)
+        .body(page)
+        .unwrap()
 }
 
 fn status(code: StatusCode) -> Response<Body> {
