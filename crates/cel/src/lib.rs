@@ -20,6 +20,7 @@
 //! | the rules of a value in an object: messages, budgets | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
 //! | values and functions at run time, with their cost | `evaluate` | cel-go's `interpreter/` and `ext/`, `apiserver/pkg/cel/{common,library}` |
 //! | rules on defaults | `defaults` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting` |
+//! | what a rule demands, without running it | `outline` | |
 //! | match conditions of webhooks | `admission` | `apiserver/pkg/admission/plugin/cel` |
 //!
 //! `tests/recorded.jsonl` contains rules with the results and costs of kube-apiserver's own code,
@@ -47,6 +48,7 @@ mod literals;
 mod macros;
 mod mismatch;
 mod nodes;
+mod outline;
 mod parser;
 mod rule_set;
 mod rules;
@@ -59,6 +61,7 @@ use std::sync::Arc;
 pub use admission::{MatchCondition, check_match_condition};
 pub use defaults::check_defaults;
 pub use evaluate::{canonical_quantity, compare_quantities};
+pub use outline::{Demand, demanded_constants, holds_without};
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};
 

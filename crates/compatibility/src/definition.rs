@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::change::Change;
 use crate::conversion::compare_conversion;
 use crate::crd::{definition, find_version, is_served, versions};
-use crate::level::Party;
+use crate::level::{Level, Party};
 use crate::path::Path;
 use crate::place::{Place, list, shown, text};
 use crate::schema::{Difference, Probe, compare_schemas};
@@ -193,8 +193,13 @@ fn compare_version_schemas(
             &difference.path.to_string(),
             difference.message.clone(),
         );
-        if !matches!(difference.probe, Probe::Nothing) {
-            settle(&mut change, outcome);
+        match difference.probe {
+            Probe::Nothing => {}
+            Probe::Unaffected => {
+                change.level = Level::Compatible;
+                change.affects.clear();
+            }
+            Probe::Values { .. } | Probe::Rule { .. } => settle(&mut change, outcome),
         }
         // Only the operator writes the status, so it gets the error.
         if difference.path.is_status() && change.affects.remove(&Party::Writers) {
@@ -214,10 +219,7 @@ fn describe_status(pair: &Pair<'_>, old: &Definition, place: &Place) -> Change {
     );
     let path = Path::default().field("status");
     if let Some(status) = old.schema.properties.get("status") {
-        let goal = Goal {
-            writes_whole: true,
-            ..Goal::new(&path, true)
-        };
+        let goal = Goal::new(&path, true).writes_whole();
         settle(&mut change, pair.search(&goal, &edges(status, status)));
     }
     change
@@ -225,29 +227,16 @@ fn describe_status(pair: &Pair<'_>, old: &Definition, place: &Place) -> Change {
 
 fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
     match &difference.probe {
-        Probe::Nothing => Outcome::default(),
+        Probe::Nothing | Probe::Unaffected => Outcome::default(),
         Probe::Values {
             path,
             candidates,
             reads,
-        } => pair.search(&Goal::new(path, *reads), candidates),
-        Probe::Rule { rule, node } => {
-            let goal = Goal {
-                rule: Some(rule),
-                ..Goal::new(&difference.path, false)
-            };
-            let outcome = pair.search_rule(&goal, rule, node);
-            if outcome.witness.is_some() || outcome.is_cut_short {
-                return outcome;
-            }
-            // The server skips rules after other errors, so another change may mask this one.
-            match pair.with_rule_alone(&difference.path, rule) {
-                Some(alone) => alone.search_rule(&goal, rule, node),
-                None => Outcome {
-                    is_cut_short: true,
-                    ..outcome
-                },
-            }
+            alone,
+        } => pair.search(&Goal::new(path, *reads).alone(alone), candidates),
+        Probe::Rule { rule, node, alone } => {
+            let goal = Goal::new(&difference.path, false).alone(alone).of_rule(rule);
+            pair.search_rule(&goal, rule, node)
         }
     }
 }

@@ -155,6 +155,7 @@ pub const RULES: &[Rule] = &[
     plain("failure-policy-changed", Risky, &[Writers, Operator], "with `Fail`, writes fail while the webhook is not reachable; with `Ignore`, they are not checked"),
     plain("webhook-rules-widened", Risky, &[Writers], "writes that were accepted may be refused or changed"),
     plain("webhook-rules-narrowed", Risky, &[Operator], "objects are stored that the webhook would have refused or changed"),
+    plain("webhook-target-changed", Risky, &[Writers, Installer], "until the new target serves it, writes fail, or are not checked with the failure policy `Ignore`"),
     plain("webhook-selector-changed", Risky, &[Writers, Operator], "the webhook is called for other objects"),
     plain("match-conditions-changed", Risky, &[Writers, Operator], "the webhook is called for other requests"),
     plain("match-policy-changed", Risky, &[Operator], "with `Exact`, the webhook does not see writes of other versions"),

@@ -61,6 +61,14 @@ fn compare(before: &Value, after: &Value, place: &Place, changes: &mut Vec<Chang
         }
     }
     compare_side_effects(before, after, &mut add);
+    let (old, new) = (target(before), target(after));
+    if old != new {
+        add(
+            "webhook-target-changed",
+            "clientConfig",
+            format!("{new} instead of {old}"),
+        );
+    }
     let (old, new) = (calls(before), calls(after));
     for call in new
         .iter()
@@ -153,8 +161,26 @@ fn compare_side_effects(before: &Value, after: &Value, add: &mut dyn FnMut(&str,
     add(rule, key, format!("{new} instead of {old}"));
 }
 
+/// The URL that the API server calls, without the CA bundle, which tools inject.
+fn target(webhook: &Value) -> String {
+    let config = &webhook["clientConfig"];
+    if let Some(url) = config["url"].as_str() {
+        return format!("`{url}`");
+    }
+    let service = &config["service"];
+    let port = service["port"].as_u64().unwrap_or(443);
+    let (name, namespace) = (text(&service["name"]), text(&service["namespace"]));
+    let path = text(&service["path"]);
+    format!(
+        "`https://{name}.{namespace}:{port}/{}`",
+        path.trim_start_matches('/')
+    )
+}
+
 /// Group, version, resource, operation and scope.
 type Call = [String; 5];
+
+const RESOURCE: usize = 2;
 
 fn calls(webhook: &Value) -> BTreeSet<Call> {
     let mut calls = BTreeSet::new();
@@ -181,9 +207,21 @@ fn calls(webhook: &Value) -> BTreeSet<Call> {
 }
 
 fn covers(own: &Call, other: &Call) -> bool {
-    own.iter()
-        .zip(other)
-        .all(|(own, other)| own == "*" || own == other)
+    let [own_resource, other_resource] = [&own[RESOURCE], &other[RESOURCE]];
+    let mut parts = own.iter().zip(other).enumerate();
+    covers_resource(own_resource, other_resource)
+        && parts.all(|(at, (own, other))| at == RESOURCE || own == "*" || own == other)
+}
+
+/// Unlike in roles, `*` doesn't include subresources; `*/*` does. See `RuleWithOperations` in
+/// k8s.io/api/admissionregistration/v1.
+fn covers_resource(own: &str, other: &str) -> bool {
+    let split = |resource: &str| match resource.split_once('/') {
+        Some((resource, subresource)) => (resource.to_owned(), subresource.to_owned()),
+        None => (resource.to_owned(), String::new()),
+    };
+    let ((own, own_part), (other, other_part)) = (split(own), split(other));
+    (own == "*" || own == other) && (own_part == "*" || own_part == other_part)
 }
 
 fn describe([group, version, resource, operation, scope]: &Call) -> String {

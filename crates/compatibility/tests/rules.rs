@@ -61,6 +61,90 @@ fn each_case_is_classified() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Of several changes, each is shown by an object that breaks because of it.
+#[test]
+fn changes_are_judged_alone() {
+    let check = |old: Value, new: Value, expected: &[(&str, Level, &str)]| {
+        let crd = |schema: &Value| cases::crd(&cases::object(schema));
+        let changes = compare(&[crd(&old)], &[crd(&new)]).expect("comparable");
+        let found: Vec<(&str, Level, String)> = changes
+            .iter()
+            .map(|change| {
+                let effect = change.witness.as_ref().map(|witness| &witness.effect);
+                let said = match effect {
+                    Some(Effect::Refused(messages)) => messages.join("; "),
+                    _ => String::new(),
+                };
+                (change.rule.name, change.level, said)
+            })
+            .collect();
+        assert_eq!(found.len(), expected.len(), "{found:#?}");
+        for ((name, level, said), (rule, expected, part)) in found.iter().zip(expected) {
+            let is_said = said.contains(part) && (!part.is_empty() || said.is_empty());
+            assert!((name, level) == (rule, expected) && is_said, "{found:#?}");
+        }
+    };
+    let spec = |a: Value| serde_json::json!({ "type": "object", "properties": { "a": a } });
+    check(
+        spec(serde_json::json!({ "type": "string" })),
+        spec(serde_json::json!({ "type": "string", "minLength": 1, "maxLength": 256 })),
+        &[
+            ("minimum-added", Level::Breaking, "at least 1 chars"),
+            ("maximum-added", Level::Breaking, "more than 256"),
+        ],
+    );
+    check(
+        spec(serde_json::json!({ "type": "string", "maxLength": 63, "enum": ["aa", "b1"] })),
+        spec(
+            serde_json::json!({ "type": "string", "maxLength": 60, "enum": ["aa", "b1"], "pattern": "^[a-z]+$" }),
+        ),
+        &[
+            ("pattern-added", Level::Breaking, "should match '^[a-z]+$'"),
+            ("maximum-lowered", Level::Compatible, ""),
+        ],
+    );
+    check(
+        spec(serde_json::json!({ "type": "integer", "maximum": 600, "exclusiveMaximum": true })),
+        spec(serde_json::json!({ "type": "integer", "maximum": 599 })),
+        &[],
+    );
+    check(
+        spec(serde_json::json!({ "type": "string", "enum": ["a"] })),
+        spec(serde_json::json!({ "type": "string", "enum": ["b"] })),
+        &[
+            ("enum-value-removed", Level::Breaking, "supported values: \"b\""),
+            ("enum-value-added", Level::Risky, ""),
+        ],
+    );
+}
+
+/// Objects with a status are stored without it first, which needs a valid `spec`.
+#[test]
+fn objects_with_status_have_valid_spec() {
+    let schema = |required: &[&str]| {
+        let status = serde_json::json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": required });
+        let spec = serde_json::json!({
+            "type": "object", "properties": { "name": { "type": "string" } },
+            "x-kubernetes-validations": [{ "rule": "has(self.name) && self.name == 'x'" }],
+        });
+        let mut crd = cases::crd(&serde_json::json!({
+            "type": "object", "properties": { "spec": spec, "status": status }, "required": ["spec"],
+        }));
+        crd["spec"]["versions"][0]["subresources"] = serde_json::json!({ "status": {} });
+        crd
+    };
+    let changes = compare(&[schema(&[])], &[schema(&["a"])]).expect("comparable");
+    let [change] = &changes[..] else {
+        panic!("{changes:#?}")
+    };
+    let witness = change.witness.as_ref().expect("an object");
+    assert_eq!(
+        witness.object["spec"],
+        serde_json::json!({ "name": "x" }),
+        "{change:#?}"
+    );
+}
+
 #[test]
 fn no_case_has_other_changes_that_break() {
     for case in cases() {

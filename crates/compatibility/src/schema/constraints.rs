@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use rbuilder_schema::{FORMATS, Form, KEYS, Key, Schema, Side, compare_numbers};
+use rbuilder_schema::{FORMATS, Form, KEYS, Key, Schema, SchemaType, Side, compare_numbers};
 use serde_json::{Number, Value, json};
 
+use super::alone::{Alone, with_keys};
 use super::{Comparison, Probe};
 use crate::path::Path;
 use crate::witness::Candidate;
@@ -14,6 +15,8 @@ struct Bound {
     side: Side,
     value: Option<Number>,
     is_exclusive: bool,
+    /// The outermost integer that the bound accepts. `None` if values aren't integers.
+    integer: Option<i64>,
 }
 
 fn bounds(schema: &Schema) -> Vec<Bound> {
@@ -24,14 +27,43 @@ fn bounds(schema: &Schema) -> Vec<Bound> {
             (Form::Count(count), _) => (count.get(schema).map(Number::from), false),
             _ => return None,
         };
+        let side = key.side?;
+        let is_exclusive = is_exclusive && value.is_some();
+        let integer = match (schema.schema_type, &value) {
+            (Some(SchemaType::Integer), Some(value)) => outermost_integer(value, side, is_exclusive),
+            _ => None,
+        };
         Some(Bound {
             key: key.name,
-            side: key.side?,
-            is_exclusive: is_exclusive && value.is_some(),
+            side,
             value,
+            is_exclusive,
+            integer,
         })
     };
     KEYS.iter().filter_map(bound).collect()
+}
+
+/// The integer next to a bound that satisfies it. `None` if it isn't representable.
+fn outermost_integer(bound: &Number, side: Side, is_exclusive: bool) -> Option<i64> {
+    let (whole, is_whole) = match bound.as_i64() {
+        Some(whole) => (whole, true),
+        None => {
+            let float = bound.as_f64()?;
+            let whole = match side {
+                Side::Lower => float.ceil(),
+                Side::Upper => float.floor(),
+            };
+            // Larger floats have no exact neighbors.
+            let is_exact = whole.abs() < 9e15;
+            (is_exact.then_some(whole as i64)?, whole == float)
+        }
+    };
+    match (is_exclusive && is_whole, side) {
+        (false, _) => Some(whole),
+        (true, Side::Lower) => whole.checked_add(1),
+        (true, Side::Upper) => whole.checked_sub(1),
+    }
 }
 
 impl Bound {
@@ -45,6 +77,13 @@ impl Bound {
 
     /// Compares how strict two bounds are. The greater one accepts fewer values.
     fn strictness(&self, old: &Bound) -> Ordering {
+        // Different texts may mean the same set of integers, e.g. `< 600` and `<= 599`.
+        if let (Some(new), Some(old)) = (self.integer, old.integer) {
+            return match self.side {
+                Side::Lower => new.cmp(&old),
+                Side::Upper => old.cmp(&new),
+            };
+        }
         let order = match (&self.value, &old.value) {
             (None, None) => Ordering::Equal,
             (Some(_), None) => Ordering::Greater,
@@ -55,6 +94,20 @@ impl Bound {
             },
         };
         order.then(self.is_exclusive.cmp(&old.is_exclusive))
+    }
+
+    /// The keys of the bound in a schema.
+    fn keys(&self) -> &'static [&'static str] {
+        match self.key {
+            "minimum" => &["minimum", "exclusiveMinimum"],
+            "maximum" => &["maximum", "exclusiveMaximum"],
+            "minLength" => &["minLength"],
+            "maxLength" => &["maxLength"],
+            "minItems" => &["minItems"],
+            "maxItems" => &["maxItems"],
+            "minProperties" => &["minProperties"],
+            _ => &["maxProperties"],
+        }
     }
 
     fn rule(&self, old: &Bound) -> &'static str {
@@ -81,7 +134,8 @@ impl Comparison {
                 Ordering::Greater if is_trivial(after) => {}
                 Ordering::Greater => {
                     let message = describe_change(&before.describe(), &after.describe());
-                    self.add_searched(after.rule(before), path, message, (old, new), false);
+                    let alone = with_keys(old, new, after.keys());
+                    self.add_narrowing(after.rule(before), path, message, (old, alone));
                 }
                 Ordering::Less => {
                     let message = describe_change(&before.describe(), &after.describe());
@@ -98,12 +152,12 @@ impl Comparison {
     fn compare_multiples(&mut self, old: &Schema, new: &Schema, path: &Path) {
         match (&old.multiple_of, &new.multiple_of) {
             (None, Some(after)) => {
-                self.add_searched(
+                let alone = with_keys(old, new, &["multipleOf"]);
+                self.add_narrowing(
                     "multiple-of-added",
                     path,
                     format!("multipleOf {after}"),
-                    (old, new),
-                    false,
+                    (old, alone),
                 );
             }
             (Some(before), None) => {
@@ -112,7 +166,8 @@ impl Comparison {
             }
             (Some(before), Some(after)) if compare_numbers(before, after) != Ordering::Equal => {
                 let message = format!("multipleOf {after} instead of {before}");
-                self.add_searched("multiple-of-changed", path, message, (old, new), false);
+                let alone = with_keys(old, new, &["multipleOf"]);
+                self.add_narrowing("multiple-of-changed", path, message, (old, alone));
             }
             _ => {}
         }
@@ -124,22 +179,25 @@ impl Comparison {
             (true, true) => {}
             (true, false) => {
                 let message = format!("enum {}", json!(after));
-                self.add_searched("enum-added", path, message, (old, new), false);
+                let alone = with_keys(old, new, &["enum"]);
+                self.add_searched("enum-added", path, message, (old, alone), false);
             }
             (false, true) => {
                 let message = format!("no enum instead of {}", json!(before));
                 self.add("enum-removed", path, message, Probe::Nothing);
             }
-            (false, false) => self.compare_values(before, after, path),
+            (false, false) => self.compare_values(old, after, path),
         }
     }
 
-    fn compare_values(&mut self, before: &[Value], after: &[Value], path: &Path) {
+    fn compare_values(&mut self, old: &Schema, after: &[Value], path: &Path) {
+        let before = &old.enumeration;
         for value in before.iter().filter(|value| !after.contains(value)) {
             let probe = Probe::Values {
                 path: path.clone(),
                 candidates: vec![Candidate::Value(value.clone())],
                 reads: false,
+                alone: Alone::at(path, without_value(old, value, after)),
             };
             self.add("enum-value-removed", path, format!("enum without {value}"), probe);
         }
@@ -156,13 +214,8 @@ impl Comparison {
     fn compare_patterns(&mut self, old: &Schema, new: &Schema, path: &Path) {
         match (&old.pattern, &new.pattern) {
             (None, Some(after)) => {
-                self.add_searched(
-                    "pattern-added",
-                    path,
-                    format!("pattern `{after}`"),
-                    (old, new),
-                    false,
-                );
+                let alone = with_keys(old, new, &["pattern"]);
+                self.add_narrowing("pattern-added", path, format!("pattern `{after}`"), (old, alone));
             }
             (Some(before), None) => {
                 let message = format!("no pattern instead of `{before}`");
@@ -170,7 +223,8 @@ impl Comparison {
             }
             (Some(before), Some(after)) if before != after => {
                 let message = format!("pattern `{after}` instead of `{before}`");
-                self.add_searched("pattern-changed", path, message, (old, new), false);
+                let alone = with_keys(old, new, &["pattern"]);
+                self.add_narrowing("pattern-changed", path, message, (old, alone));
             }
             _ => {}
         }
@@ -186,11 +240,19 @@ impl Comparison {
             format.map_or_else(|| "no format".to_owned(), |format| format!("format {format}"))
         };
         let message = describe_change(&shown(before), &shown(after));
-        match (before.filter(known), after.filter(known)) {
-            (None, None) => self.add("format-ignored", path, message, Probe::Nothing),
-            (Some(_), None) => self.add("format-removed", path, message, Probe::Nothing),
-            (None, Some(_)) => self.add_searched("format-added", path, message, (old, new), false),
-            (Some(_), Some(_)) => self.add_searched("format-changed", path, message, (old, new), false),
+        let alone = || with_keys(old, new, &["format"]);
+        let name = match (before.filter(known), after.filter(known)) {
+            (None, None) => return self.add("format-ignored", path, message, Probe::Nothing),
+            (Some(_), None) => return self.add("format-removed", path, message, Probe::Nothing),
+            (None, Some(_)) => "format-added",
+            (Some(_), Some(_)) => "format-changed",
+        };
+        match is_within_format(old, after) {
+            true => {
+                let message = format!("{message}, which all old values satisfy");
+                self.add(name, path, message, Probe::Unaffected);
+            }
+            false => self.add_narrowing(name, path, message, (old, alone())),
         }
     }
 
@@ -202,25 +264,47 @@ impl Comparison {
             }
             match (before.is_null(), after.is_null()) {
                 (true, _) => {
-                    self.add_searched(
-                        "alternatives-added",
-                        path,
-                        format!("new {key}"),
-                        (old, new),
-                        false,
-                    );
+                    let alone = with_keys(old, new, &[key]);
+                    self.add_narrowing("alternatives-added", path, format!("new {key}"), (old, alone));
                 }
                 (_, true) => self.add("alternatives-removed", path, format!("no {key}"), Probe::Nothing),
-                _ => self.add_searched(
-                    "alternatives-changed",
-                    path,
-                    format!("another {key}"),
-                    (old, new),
-                    false,
-                ),
+                _ => {
+                    let alone = with_keys(old, new, &[key]);
+                    self.add_narrowing(
+                        "alternatives-changed",
+                        path,
+                        format!("another {key}"),
+                        (old, alone),
+                    );
+                }
             }
         }
     }
+}
+
+fn without_value(old: &Schema, value: &Value, after: &[Value]) -> Schema {
+    let mut node = old.clone();
+    node.enumeration.retain(|other| other != value);
+    // Without values, there would be no enumeration.
+    if node.enumeration.is_empty() {
+        node.enumeration = after.to_vec();
+    }
+    node
+}
+
+/// Returns true if the bounds of the old schema leave only integers of the format.
+fn is_within_format(old: &Schema, format: Option<&str>) -> bool {
+    let (least, most) = match format {
+        Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Some("int64") => (i64::MIN, i64::MAX),
+        _ => return false,
+    };
+    let bounds = bounds(old);
+    let reaches = |side: Side, is_inside: &dyn Fn(i64) -> bool| {
+        let mut integers = bounds.iter().filter(|bound| bound.side == side);
+        integers.any(|bound| bound.integer.is_some_and(is_inside))
+    };
+    reaches(Side::Lower, &|integer| integer >= least) && reaches(Side::Upper, &|integer| integer <= most)
 }
 
 fn is_trivial(bound: &Bound) -> bool {

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use rbuilder_schema::Schema;
 use serde_json::json;
 
+use super::alone::{Alone, with_keys};
 use super::{Comparison, Probe};
 use crate::path::{Path, Step};
-use crate::witness::Candidate;
+use crate::witness::{Candidate, edges};
+
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// A field name that no schema declares.
 const UNKNOWN: &str = "unknownField";
@@ -34,6 +37,7 @@ impl Comparison {
                 path: field.clone(),
                 candidates: vec![Candidate::Absent],
                 reads: false,
+                alone: Alone::at(path, with_required(old, new, name)),
             };
             self.add("required-added", &field, "required".to_owned(), probe);
         }
@@ -60,13 +64,13 @@ impl Comparison {
             match (member(old, name), member(new, name)) {
                 (Some(before), Some(after)) => self.compare(&before, &after, &field),
                 (Some(before), None) => {
-                    self.add_searched(
-                        "field-removed",
-                        &field,
-                        "removed".to_owned(),
-                        (&before, &Schema::default()),
-                        true,
-                    );
+                    let probe = Probe::Values {
+                        path: field.clone(),
+                        candidates: edges(&before, &Schema::default()),
+                        reads: true,
+                        alone: Alone::at(path, without_field(old, new, name)),
+                    };
+                    self.add("field-removed", &field, "removed".to_owned(), probe);
                 }
                 (None, Some(_)) => self.add("field-added", &field, "new".to_owned(), Probe::Nothing),
                 (None, None) => {}
@@ -83,7 +87,13 @@ impl Comparison {
             (Some(before), None) if new.preserve_unknown_fields => self.compare(before, &any(), &values),
             (Some(before), None) => {
                 let message = "other keys are pruned".to_owned();
-                self.add_searched("map-closed", &values, message, (before, &Schema::default()), true);
+                let probe = Probe::Values {
+                    path: values.clone(),
+                    candidates: edges(before, &Schema::default()),
+                    reads: true,
+                    alone: Alone::at(path, with_keys(old, new, &["additionalProperties"])),
+                };
+                self.add("map-closed", &values, message, probe);
             }
             (None, Some(after)) if old.preserve_unknown_fields => self.compare(&any(), after, &values),
             (None, Some(_)) => self.add(
@@ -98,6 +108,7 @@ impl Comparison {
                         path: path.field(UNKNOWN),
                         candidates: vec![Candidate::Value(json!(1)), Candidate::Value(json!("a"))],
                         reads: true,
+                        alone: Alone::at(path, with_keys(old, new, &[PRESERVE])),
                     };
                     let message = "unknown fields are pruned".to_owned();
                     self.add("preserve-unknown-fields-removed", path, message, probe);
@@ -112,18 +123,39 @@ impl Comparison {
     }
 
     fn compare_embedded(&mut self, old: &Schema, new: &Schema, path: &Path) {
+        let alone = || with_keys(old, new, &["x-kubernetes-embedded-resource"]);
         match (old.embedded_resource, new.embedded_resource) {
             (false, true) => {
                 let message = "a whole object, with `apiVersion` and `kind`".to_owned();
-                self.add_searched("embedded-resource-added", path, message, (old, new), true);
+                self.add_searched("embedded-resource-added", path, message, (old, alone()), true);
             }
             (true, false) => {
                 let message = "no object with metadata of its own".to_owned();
-                self.add_searched("embedded-resource-removed", path, message, (old, new), true);
+                self.add_searched("embedded-resource-removed", path, message, (old, alone()), true);
             }
             _ => {}
         }
     }
+}
+
+fn with_required(old: &Schema, new: &Schema, name: &Arc<str>) -> Schema {
+    let mut node = old.clone();
+    node.required.insert(Arc::clone(name));
+    // The field may be new as well.
+    if member(old, name).is_none()
+        && let Some(field) = new.properties.get(name)
+    {
+        node.properties.insert(Arc::clone(name), Arc::clone(field));
+    }
+    node
+}
+
+/// Removes a field, which would remain if the old schema kept what it doesn't declare.
+fn without_field(old: &Schema, new: &Schema, name: &str) -> Schema {
+    let mut node = with_keys(old, new, &[PRESERVE, "additionalProperties"]);
+    node.properties.remove(name);
+    node.required.remove(name);
+    node
 }
 
 /// Returns the schema of a field, which may be `additionalProperties`.

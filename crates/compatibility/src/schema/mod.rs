@@ -1,5 +1,6 @@
 //! Compares two schemas node by node.
 
+mod alone;
 mod constraints;
 mod fields;
 mod topology;
@@ -10,6 +11,8 @@ use std::borrow::Cow;
 use rbuilder_schema::{Cel, KEYS, Role, Schema, SchemaType};
 use serde_json::Value;
 
+pub(crate) use self::alone::Alone;
+use self::alone::{keeps_all_values, with_keys};
 use crate::path::{Path, Step};
 use crate::rules::{Rule, rule};
 use crate::witness::{Candidate, edges};
@@ -25,14 +28,22 @@ pub(crate) struct Difference {
 pub(crate) enum Probe {
     /// No observable effect.
     Nothing,
+    /// No effect on anything that the old schema accepts, although the rule's changes have one in
+    /// general.
+    Unaffected,
     /// Objects with these values may be rejected or, if `reads` is set, be read differently.
     Values {
         path: Path,
         candidates: Vec<Candidate>,
         reads: bool,
+        alone: Box<Alone>,
     },
     /// Objects with random values of the old schema may violate the rule.
-    Rule { rule: Box<Cel>, node: Box<Schema> },
+    Rule {
+        rule: Box<Cel>,
+        node: Box<Schema>,
+        alone: Box<Alone>,
+    },
 }
 
 pub(crate) fn compare_schemas(old: &Schema, new: &Schema) -> Vec<Difference> {
@@ -53,6 +64,9 @@ pub(crate) fn compare_schemas(old: &Schema, new: &Schema) -> Vec<Difference> {
 struct Comparison {
     found: Vec<Difference>,
     descriptions: usize,
+    /// Whether a default of the current value or of one around it has changed, so that the new one
+    /// may contain fields that the old schema lacks.
+    is_filled_differently: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,34 +114,54 @@ impl Comparison {
         });
     }
 
-    /// Adds a difference for which the search tries values near the schemas' bounds.
+    /// Adds a difference for which the search tries values near the schemas' bounds. `alone` is the
+    /// old node with this difference only.
     fn add_searched(
         &mut self,
         name: &str,
         path: &Path,
         message: String,
-        nodes: (&Schema, &Schema),
+        (old, alone): (&Schema, Schema),
         reads: bool,
     ) {
         let probe = Probe::Values {
             path: path.clone(),
-            candidates: edges(nodes.0, nodes.1),
+            candidates: edges(old, &alone),
             reads,
+            alone: Alone::at(path, alone),
         };
         self.add(name, path, message, probe);
+    }
+
+    /// Adds a difference that rejects values. If the old schema lists all values, they decide.
+    fn add_narrowing(&mut self, name: &str, path: &Path, message: String, (old, alone): (&Schema, Schema)) {
+        match keeps_all_values(old, &alone) {
+            true => {
+                let message = format!("{message}, which all old values satisfy");
+                self.add(name, path, message, Probe::Unaffected);
+            }
+            false => self.add_searched(name, path, message, (old, alone), false),
+        }
     }
 
     fn compare(&mut self, old: &Schema, new: &Schema, path: &Path) {
         if old == new {
             return;
         }
+        let is_filled_differently = self.is_filled_differently;
+        self.is_filled_differently |= old.default != new.default;
+        self.compare_nodes(old, new, path);
+        self.is_filled_differently = is_filled_differently;
+    }
+
+    fn compare_nodes(&mut self, old: &Schema, new: &Schema, path: &Path) {
         self.compare_words(old, new);
         let (before, after) = (Kind::of(old), Kind::of(new));
         let mut old = Cow::Borrowed(old);
         if before != after {
             let message = format!("{} instead of {}", after.describe(), before.describe());
             if !before.fits(after) {
-                self.add_searched("type-changed", path, message, (&old, new), false);
+                self.add_searched("type-changed", path, message, (&old, new.clone()), false);
                 return;
             }
             self.add("type-widened", path, message, Probe::Nothing);
@@ -161,6 +195,7 @@ impl Comparison {
                 path: path.clone(),
                 candidates: vec![Candidate::Value(Value::Null)],
                 reads: true,
+                alone: Alone::at(path, with_keys(old, new, &["nullable"])),
             };
             self.add(
                 "nullable-removed",
@@ -194,6 +229,7 @@ impl Comparison {
             path: path.clone(),
             candidates: vec![Candidate::Absent],
             reads: true,
+            alone: Alone::at(path, with_keys(old, new, &["default"])),
         };
         self.add(name, path, message, probe);
     }

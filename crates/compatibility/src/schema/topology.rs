@@ -2,6 +2,7 @@
 
 use rbuilder_schema::{ListType, MapType, Schema, SchemaType};
 
+use super::alone::with_keys;
 use super::{Comparison, Probe};
 use crate::path::Path;
 
@@ -11,7 +12,12 @@ impl Comparison {
         let (before, after) = (list_type(old), list_type(new));
         if before != after {
             let message = format!("list type {} instead of {}", after.as_str(), before.as_str());
-            self.add_searched("list-type-changed", path, message, (old, new), false);
+            let alone = with_keys(
+                old,
+                new,
+                &["x-kubernetes-list-type", "x-kubernetes-list-map-keys"],
+            );
+            self.add_searched("list-type-changed", path, message, (old, alone), false);
         } else if before == ListType::Map && old.list_map_keys != new.list_map_keys {
             let shown = |keys: &[String]| format!("`{}`", keys.join("`, `"));
             let message = format!(
@@ -19,7 +25,8 @@ impl Comparison {
                 shown(&new.list_map_keys),
                 shown(&old.list_map_keys)
             );
-            self.add_searched("list-map-keys-changed", path, message, (old, new), false);
+            let alone = with_keys(old, new, &["x-kubernetes-list-map-keys"]);
+            self.add_searched("list-map-keys-changed", path, message, (old, alone), false);
         }
         let map_type = |schema: &Schema| schema.map_type.unwrap_or(MapType::Granular);
         let is_map = |schema: &Schema| matches!(schema.schema_type, Some(SchemaType::Object) | None);

@@ -1,7 +1,9 @@
 //! CEL rules. A rule is identified by its expression, as in server-side apply.
 
-use rbuilder_schema::{Cel, Schema};
+use rbuilder_cel::holds_without;
+use rbuilder_schema::{Cel, Schema, SchemaType, cel_name};
 
+use super::alone::{Alone, with_rule};
 use super::{Comparison, Probe};
 use crate::path::Path;
 
@@ -36,9 +38,15 @@ impl Comparison {
                 .iter()
                 .position(|former| is_successor(former, rule))
                 .map(|at| removed.remove(at));
+            if !self.is_filled_differently && holds_without_new_fields(rule, old, new) {
+                let message = format!("rule `{}`, which holds without the new fields", text(rule));
+                self.add("rule-added", path, message, Probe::Unaffected);
+                continue;
+            }
             let probe = Probe::Rule {
                 rule: Box::new(rule.clone()),
                 node: Box::new(old.clone()),
+                alone: Alone::at(path, with_rule(old, new, rule)),
             };
             match former {
                 Some(former) => {
@@ -57,6 +65,40 @@ impl Comparison {
             );
         }
     }
+}
+
+/// Returns true if no value of the old schema violates a rule, because the rule holds as long as
+/// fields that only the new schema has are absent.
+fn holds_without_new_fields(rule: &Cel, old: &Schema, new: &Schema) -> bool {
+    holds_without(&rule.rule, &|path| {
+        let mut nodes = (Some(old), Some(new));
+        for name in path {
+            let (Some(before), Some(after)) = nodes else {
+                return false;
+            };
+            let (field, known) = (field_of_rule(after, name), field_of_rule(before, name));
+            // A default fills in the field.
+            if field.is_none_or(|field| field.default.is_some()) {
+                return false;
+            }
+            let is_open = before.preserve_unknown_fields
+                || before.additional_properties.is_some()
+                || before.embedded_resource
+                || before.schema_type != Some(SchemaType::Object);
+            if known.is_none() && is_open {
+                return false;
+            }
+            nodes = (known, field);
+        }
+        nodes.0.is_none()
+    })
+}
+
+/// Returns the field with a name as rules spell it.
+fn field_of_rule<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
+    let fields = schema.properties.iter();
+    let mut found = fields.filter(|(wire, _)| cel_name(wire).as_deref() == Some(name));
+    found.next().map(|(_, field)| &**field)
 }
 
 /// Returns true if a rule supersedes another one. Rules that report the same are likely to be

@@ -3,7 +3,8 @@
 //! Objects are only candidates, whose validity the caller checks with the judge. Constraints that
 //! are hard to satisfy, such as CEL rules, are left to chance.
 
-use rbuilder_schema::{ListType, Schema, SchemaType, example_of_format, with_bounds_of_parts};
+use rbuilder_cel::Demand;
+use rbuilder_schema::{ListType, Schema, SchemaType, cel_name, example_of_format, with_bounds_of_parts};
 use serde_json::{Map, Number, Value, json};
 
 use super::random::Random;
@@ -258,7 +259,43 @@ impl<'t> Maker<'t> {
         }
         self.fill_up(&mut fields, schema, depth);
         self.choose(&mut fields, schema, schema, depth);
-        Value::Object(fields)
+        let mut value = Value::Object(fields);
+        self.meet_demands(&mut value, schema, depth);
+        value
+    }
+
+    /// Sets the constants that the rules of an object demand, all of them together: chance would
+    /// rarely find two.
+    fn meet_demands(&mut self, value: &mut Value, schema: &Schema, depth: usize) {
+        for rule in &schema.validations {
+            for demand in self.texts.demands(&rule.rule).iter() {
+                // Rarely keep other values, because a rule may have an alternative.
+                if self.random.is_none() || self.perhaps(7) {
+                    self.meet(value, schema, &demand.path, demand, depth);
+                }
+            }
+        }
+    }
+
+    fn meet(&mut self, value: &mut Value, schema: &Schema, path: &[String], demand: &Demand, depth: usize) {
+        let Some((name, rest)) = path.split_first() else {
+            *value = demand.value.clone();
+            return;
+        };
+        let is_named = |wire: &str| cel_name(wire).as_deref() == Some(name);
+        let found = schema.properties.iter().find(|(wire, _)| is_named(wire));
+        let (Some((wire, property)), Value::Object(fields)) = (found, value) else {
+            return;
+        };
+        if !fields.contains_key(&**wire) {
+            if demand.is_optional {
+                return;
+            }
+            fields.insert(wire.to_string(), self.value(property, depth + 1));
+        }
+        if let Some(field) = fields.get_mut(&**wire) {
+            self.meet(field, property, rest, demand, depth + 1);
+        }
     }
 
     fn fill_up(&mut self, fields: &mut Map<String, Value>, schema: &Schema, depth: usize) {

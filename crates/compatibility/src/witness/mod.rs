@@ -9,6 +9,7 @@ mod random;
 mod stored;
 mod texts;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use self::texts::Texts;
 use crate::change::{Effect, Witness};
 use crate::level::Party;
 use crate::path::{Path, Step};
+use crate::schema::Alone;
 
 /// Number of random surroundings to try, some of which the old schema's alternatives and rules may
 /// reject.
@@ -58,13 +60,17 @@ pub(crate) struct Outcome {
 }
 
 pub(crate) struct Goal<'g> {
-    pub(crate) path: &'g Path,
+    path: &'g Path,
     /// Whether reading an accepted object differently counts as an effect.
-    pub(crate) reads: bool,
+    reads: bool,
     /// If set, only errors of this rule count.
-    pub(crate) rule: Option<&'g Cel>,
+    rule: Option<&'g Cel>,
     /// Whether to write the status as part of the object instead of through the subresource.
-    pub(crate) writes_whole: bool,
+    writes_whole: bool,
+    /// The change in question. The new schema usually has others as well, which don't count.
+    alone: Option<&'g Alone>,
+    /// The old schema with this change only, prepared when the first object needs it.
+    judge: OnceCell<Judge>,
 }
 
 impl<'g> Goal<'g> {
@@ -74,6 +80,29 @@ impl<'g> Goal<'g> {
             reads,
             rule: None,
             writes_whole: false,
+            alone: None,
+            judge: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn alone(self, alone: &'g Alone) -> Goal<'g> {
+        Goal {
+            alone: Some(alone),
+            ..self
+        }
+    }
+
+    pub(crate) fn writes_whole(self) -> Goal<'g> {
+        Goal {
+            writes_whole: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn of_rule(self, rule: &'g Cel) -> Goal<'g> {
+        Goal {
+            rule: Some(rule),
+            ..self
         }
     }
 }
@@ -224,7 +253,20 @@ impl<'b> Pair<'b> {
             Err(_) => return false,
         };
         outcome.accepted += 1;
-        let effect = match write(&self.new, goal, object, stored.as_ref()).result {
+        // Any effect of the new schema will do, because the server skips rules after other errors.
+        // What the change itself does is decided without the other changes.
+        let is_affected = match write(&self.new, goal, object, stored.as_ref()).result {
+            Err(failure) => !matches!(failure, Failure::TooLarge),
+            Ok(after) => differs(goal, &before, &after).is_some(),
+        };
+        if !is_affected {
+            return false;
+        }
+        let Some(alone) = self.alone(goal) else {
+            outcome.is_cut_short = true;
+            return true;
+        };
+        let effect = match write(alone, goal, object, stored.as_ref()).result {
             Err(failure) => relevant(goal, &failure).map(Effect::Refused),
             Ok(after) => differs(goal, &before, &after),
         };
@@ -237,7 +279,7 @@ impl<'b> Pair<'b> {
                 });
                 // A stored object may no longer be updatable at all, not even to remove its
                 // finalizers.
-                if stored.is_none() && self.blocks_updates(goal, &before) {
+                if stored.is_none() && blocks_updates(alone, goal, &before) {
                     outcome.parties.extend([Party::StoredObjects, Party::Operator]);
                 }
             }
@@ -253,32 +295,48 @@ impl<'b> Pair<'b> {
         true
     }
 
-    /// Returns true if updates of a stored object are rejected even if they only change labels.
-    fn blocks_updates(&self, goal: &Goal<'_>, stored: &Value) -> bool {
-        let mut body = stored.clone();
-        body["metadata"]["labels"] = json!({ "changed": "true" });
-        let verdict = self
-            .new
-            .update(&Body::from(body), stored, FieldValidation::Ignore);
-        verdict
-            .result
-            .is_err_and(|failure| relevant(goal, &failure).is_some())
+    /// The old schema with the change in question only. `None` if the budget is exhausted.
+    fn alone<'g>(&'g self, goal: &'g Goal<'_>) -> Option<&'g Judge> {
+        let Some(alone) = goal.alone else {
+            return Some(&self.new);
+        };
+        if let Some(judge) = goal.judge.get() {
+            return Some(judge);
+        }
+        let old = self.old.definition();
+        if !self.budget.take(2 * count_nodes(&old.schema)) {
+            return None;
+        }
+        let mut definition = old.clone();
+        if let Some(node) = find_node(&mut definition.schema, &alone.path.0) {
+            *node = alone.node.clone();
+        }
+        Some(goal.judge.get_or_init(|| Judge::new(definition)))
     }
+}
+
+/// Returns true if updates of a stored object are rejected even if they only change labels.
+fn blocks_updates(judge: &Judge, goal: &Goal<'_>, stored: &Value) -> bool {
+    let mut body = stored.clone();
+    body["metadata"]["labels"] = json!({ "changed": "true" });
+    let verdict = judge.update(&Body::from(body), stored, FieldValidation::Ignore);
+    verdict
+        .result
+        .is_err_and(|failure| relevant(goal, &failure).is_some())
 }
 
 fn write(judge: &Judge, goal: &Goal<'_>, object: &Value, stored: Option<&Value>) -> Verdict {
     let body = Body::from(object.clone());
     if goal.path.is_status() && judge.definition().has_status && !goal.writes_whole {
-        let mut old = match stored {
-            Some(stored) => stored.clone(),
-            None => object.clone(),
-        };
-        if stored.is_none()
-            && let Some(fields) = old.as_object_mut()
-        {
-            fields.remove("status");
+        if let Some(stored) = stored {
+            return judge.update_status(&body, stored, FieldValidation::Ignore);
         }
-        return judge.update_status(&body, &old, FieldValidation::Ignore);
+        // The create request ignores the status.
+        let created = judge.create(&body, NAMESPACE, FieldValidation::Ignore);
+        return match &created.result {
+            Ok(stored) => judge.update_status(&body, stored, FieldValidation::Ignore),
+            Err(_) => created,
+        };
     }
     match stored {
         Some(stored) => judge.update(&body, stored, FieldValidation::Ignore),
@@ -341,22 +399,6 @@ fn differs(goal: &Goal<'_>, before: &Value, after: &Value) -> Option<Effect> {
     }
     let (before, after) = (goal.path.find(before).cloned(), goal.path.find(after).cloned());
     (before != after).then_some(Effect::ReadsDifferently { before, after })
-}
-
-impl<'b> Pair<'b> {
-    /// Returns a pair whose new schema is the old one plus a single rule. `None` if the budget is
-    /// exhausted.
-    pub(crate) fn with_rule_alone(&self, path: &Path, rule: &Cel) -> Option<Pair<'b>> {
-        let old = self.old.definition();
-        if !self.budget.take(2 * count_nodes(&old.schema)) {
-            return None;
-        }
-        let mut new = old.clone();
-        if let Some(node) = find_node(&mut new.schema, &path.0) {
-            node.validations.push(rule.clone());
-        }
-        Some(Pair::new(old.clone(), new, self.budget))
-    }
 }
 
 fn find_node<'s>(schema: &'s mut Schema, path: &[Step]) -> Option<&'s mut Schema> {

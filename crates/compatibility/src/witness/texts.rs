@@ -1,9 +1,11 @@
-//! Strings to try: ones that patterns often distinguish, and ones that match a pattern.
+//! Strings to try: ones that patterns often distinguish, and ones that match a pattern. Also caches
+//! what rules demand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use rbuilder_cel::{Demand, demanded_constants};
 use rbuilder_re2::{Choice, Pattern};
 
 use super::random::Random;
@@ -20,11 +22,12 @@ pub(super) const EXAMPLE: &str = "example";
 /// Pattern and list number.
 type Key = (String, usize);
 
-/// Caches strings that match the patterns of a schema. For long patterns, sampling takes longer
-/// than generating the rest of the object.
+/// Caches strings that match the patterns of a schema, and constants that its rules demand. For long
+/// patterns, sampling takes longer than generating the rest of the object.
 #[derive(Default)]
 pub(super) struct Texts {
     known: RefCell<BTreeMap<Key, Rc<[String]>>>,
+    demands: RefCell<BTreeMap<String, Rc<[Demand]>>>,
 }
 
 impl Texts {
@@ -43,6 +46,18 @@ impl Texts {
         let texts: Rc<[String]> = texts.into();
         self.known.borrow_mut().insert(key, Rc::clone(&texts));
         Some(texts)
+    }
+
+    /// The constants that a CEL rule demands.
+    pub(super) fn demands(&self, rule: &str) -> Rc<[Demand]> {
+        if let Some(demands) = self.demands.borrow().get(rule) {
+            return Rc::clone(demands);
+        }
+        let demands: Rc<[Demand]> = demanded_constants(rule).into();
+        self.demands
+            .borrow_mut()
+            .insert(rule.to_owned(), Rc::clone(&demands));
+        demands
     }
 }
 

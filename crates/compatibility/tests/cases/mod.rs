@@ -119,6 +119,14 @@ fn rows() -> Vec<Row> {
     let embedded = || json!({ "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true });
     let open = || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let parts = || structure(json!({ "x": string(), "y": string() }));
+    // Two rules that only certain constants satisfy together.
+    let constants = |more: Value| {
+        let mut schema = structure(json!({ "x": string(), "y": string(), "size": integer() }));
+        schema["required"] = json!(["x", "y", "size"]);
+        let mut all = vec![json!({ "rule": "self.x == 'kings-cup'" }), json!({ "rule": "self.y in ['Tall', 'Small']" })];
+        all.extend(more.as_array().cloned().unwrap_or_default());
+        rules(schema, all.into())
+    };
     let one_of = |names: &[&str]| with(parts(), "oneOf", names.iter().map(|name| json!({ "required": [name] })).collect());
     vec![
         ("type-changed", integer(), string(), Breaking, &[WRITERS, READERS], Refused),
@@ -136,6 +144,7 @@ fn rows() -> Vec<Row> {
         ("maximum-added", integer(), with(integer(), "maximum", json!(900)), Breaking, NEW, Refused),
         ("maximum-lowered", with(integer(), "maximum", json!(9)), with(integer(), "maximum", json!(7)), Breaking, NEW, Refused),
         ("maximum-lowered", with(integer(), "maximum", json!(9)), json!({ "type": "integer", "maximum": 9, "exclusiveMaximum": true }), Breaking, NEW, Refused),
+        ("maximum-lowered", json!({ "type": "integer", "maximum": 600, "exclusiveMaximum": true }), with(integer(), "maximum", json!(598.5)), Breaking, NEW, Refused),
         ("maximum-raised", with(integer(), "maximum", json!(7)), with(integer(), "maximum", json!(9)), Compatible, NOBODY, Nothing),
         ("maximum-removed", with(integer(), "maximum", json!(7)), integer(), Compatible, NOBODY, Nothing),
         ("minimum-added", integer(), with(integer(), "minimum", json!(-7)), Breaking, NEW, Refused),
@@ -185,6 +194,14 @@ fn rows() -> Vec<Row> {
         ("rule-added", parts(), rules(parts(), json!([{ "rule": "!has(self.x) || has(self.y)", "message": "x needs y" }])), Breaking, NEW, Refused),
         ("rule-added", with(integer(), "maximum", json!(3)), rules(with(integer(), "maximum", json!(3)), json!([{ "rule": "self < 4" }])), Risky, NEW, Nothing),
         ("rule-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "too large" }])), rules(integer(), json!([{ "rule": "self < 40", "message": "too large" }])), Breaking, NEW, Refused),
+        ("rule-added", structure(json!({ "x": string() })), rules(parts(), json!([{ "rule": "!has(self.y) || self.y == self.x" }])), Compatible, NOBODY, Nothing),
+        ("rule-added", structure(json!({ "x": string() })), rules(structure(json!({ "x": string(), "y": { "type": "string", "default": "a" } })), json!([{ "rule": "!has(self.y) || self.y != 'a'" }])), Breaking, NEW, Refused),
+        ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.x != 'a'" }])), Risky, NEW, Nothing),
+        ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.size > 3" }])), Breaking, NEW, Refused),
+        ("maximum-lowered", with(with(string(), "maxLength", json!(63)), "enum", json!(["aa", "b1"])), with(with(string(), "maxLength", json!(60)), "enum", json!(["aa", "b1"])), Compatible, NOBODY, Nothing),
+        ("minimum-added", with(string(), "enum", json!(["aa", "b"])), with(with(string(), "minLength", json!(2)), "enum", json!(["aa", "b"])), Breaking, NEW, Refused),
+        ("format-added", json!({ "type": "integer", "minimum": 0, "maximum": 9 }), json!({ "type": "integer", "minimum": 0, "maximum": 9, "format": "int32" }), Compatible, NOBODY, Nothing),
+        ("format-added", json!({ "type": "integer", "minimum": 0 }), json!({ "type": "integer", "minimum": 0, "format": "int32" }), Breaking, NEW, Refused),
         ("rule-removed", rules(integer(), json!([{ "rule": "self < 50" }])), integer(), Compatible, NOBODY, Nothing),
         ("rule-message-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "a" }])), rules(integer(), json!([{ "rule": "self < 50", "message": "b" }])), Compatible, NOBODY, Nothing),
     ]
@@ -344,6 +361,7 @@ fn webhook_cases() -> Vec<Case> {
     });
     let plain = || configuration(json!([webhook()]));
     let with = |key: &str, value: Value| replaced(plain(), &format!("/webhooks/0/{key}"), value);
+    let called_at = |path: &str| with("clientConfig", json!({ "service": { "namespace": "a", "name": "b", "path": path } }));
     let update = || with("rules/0/operations", json!(["CREATE", "UPDATE"]));
     vec![
         case("webhook-added", configuration(json!([])), plain(), Risky, NEW, Nothing),
@@ -352,6 +370,13 @@ fn webhook_cases() -> Vec<Case> {
         case("webhook-rules-widened", plain(), update(), Risky, NEW, Nothing),
         case("webhook-rules-narrowed", update(), plain(), Risky, &[OPERATOR], Nothing),
         case("webhook-rules-widened", plain(), with("rules/0/scope", json!("*")), Risky, NEW, Nothing),
+        case("webhook-rules-widened", plain(), with("rules/0/operations", json!(["*"])), Risky, NEW, Nothing),
+        case("webhook-rules-widened", plain(), with("rules/0/resources", json!(["cups", "cups/status"])), Risky, NEW, Nothing),
+        case("webhook-rules-widened", plain(), with("rules/0/resources", json!(["*/*"])), Risky, NEW, Nothing),
+        case("webhook-rules-narrowed", with("rules/0/resources", json!(["*/*"])), with("rules/0/resources", json!(["*"])), Risky, &[OPERATOR], Nothing),
+        case("webhook-rules-narrowed", with("rules/0/resources", json!(["cups/*"])), plain(), Risky, &[OPERATOR], Nothing),
+        case("webhook-target-changed", called_at("/a"), called_at("/b"), Risky, &[WRITERS, INSTALLER], Nothing),
+        case("webhook-target-changed", called_at("/a"), with("clientConfig", json!({ "url": "https://example.com/a" })), Risky, &[WRITERS, INSTALLER], Nothing),
         case("webhook-selector-changed", plain(), with("objectSelector", json!({ "matchLabels": { "a": "b" } })), Risky, &[WRITERS, OPERATOR], Nothing),
         case("match-conditions-changed", plain(), with("matchConditions", json!([{ "name": "a", "expression": "true" }])), Risky, &[WRITERS, OPERATOR], Nothing),
         case("match-policy-changed", plain(), with("matchPolicy", json!("Exact")), Risky, &[OPERATOR], Nothing),

@@ -1,0 +1,243 @@
+//! What a rule says at first sight, without running it: constants that it demands, and whether it
+//! holds as long as some fields are absent. Both only look at the syntax, and miss what they don't
+//! understand.
+
+use serde_json::{Value, json};
+
+use super::ast::{ACCUMULATOR, Expr, Kind, Literal};
+use super::parser::parse_expression;
+
+/// A constant that a rule demands of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// Names of fields below `self`, as the rule spells them. Empty for `self` itself.
+    pub path: Vec<String>,
+    /// One constant that satisfies the rule.
+    pub value: Value,
+    /// Whether the rule also holds without the field.
+    pub is_optional: bool,
+}
+
+/// Returns the constants that a rule demands, e.g. of `self.kind == 'Cup' && self.size in [1, 2]`.
+pub fn demanded_constants(rule: &str) -> Vec<Demand> {
+    let mut demands = Vec::new();
+    if let Ok(parsed) = parse_expression(rule) {
+        collect_demands(&parsed.root, false, &mut demands);
+    }
+    demands
+}
+
+fn collect_demands(expr: &Expr, is_optional: bool, demands: &mut Vec<Demand>) {
+    let Kind::Call { function, args, .. } = &expr.kind else {
+        return;
+    };
+    match (function.as_str(), args.as_slice()) {
+        ("_&&_", args) => args
+            .iter()
+            .for_each(|arg| collect_demands(arg, is_optional, demands)),
+        ("_||_", args) => args.iter().for_each(|arg| collect_demands(arg, true, demands)),
+        ("_==_", [left, right]) => {
+            let demand = demand(left, right).or_else(|| demand(right, left));
+            demands.extend(demand.map(|(path, value)| Demand {
+                path,
+                value,
+                is_optional,
+            }));
+        }
+        ("@in", [item, list]) => {
+            if let Kind::List(items) = &list.kind
+                && let Some((first, _)) = items.first()
+            {
+                let demand = demand(item, first);
+                demands.extend(demand.map(|(path, value)| Demand {
+                    path,
+                    value,
+                    is_optional,
+                }));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn demand(field: &Expr, constant: &Expr) -> Option<(Vec<String>, Value)> {
+    let steps = chain(field)?;
+    let path = steps.into_iter().map(|step| step.name.to_owned()).collect();
+    let value = match &constant.kind {
+        Kind::Literal(Literal::Bool(value)) => json!(value),
+        Kind::Literal(Literal::Int(value)) => json!(value),
+        Kind::Literal(Literal::Double(value)) => json!(value),
+        Kind::Literal(Literal::String(value)) => json!(value),
+        _ => return None,
+    };
+    Some((path, value))
+}
+
+struct Link<'e> {
+    name: &'e str,
+    is_optional: bool,
+}
+
+/// The fields selected from `self` or `oldSelf`.
+fn chain(expr: &Expr) -> Option<Vec<Link<'_>>> {
+    let (operand, name, is_optional) = match &expr.kind {
+        Kind::Ident(name) => return matches!(name.as_str(), "self" | "oldSelf").then(Vec::new),
+        Kind::Select { operand, field, .. } => (&**operand, field.as_str(), false),
+        Kind::Call { function, args, .. } if function == "_?._" => match args.as_slice() {
+            [operand, name] => match &name.kind {
+                Kind::Literal(Literal::String(name)) => (operand, name.as_str(), true),
+                _ => return None,
+            },
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let mut links = chain(operand)?;
+    links.push(Link { name, is_optional });
+    Some(links)
+}
+
+/// Returns true if a rule holds for every value in which some fields are absent. `is_absent` takes
+/// the names of fields below `self`, as the rule spells them.
+pub fn holds_without(rule: &str, is_absent: &dyn Fn(&[&str]) -> bool) -> bool {
+    parse_expression(rule).is_ok_and(|parsed| Reading { is_absent }.of(&parsed.root) == Known::Bool(true))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    Bool(bool),
+    /// An empty optional.
+    Nothing,
+    EmptyList,
+    /// Anything, including an error.
+    Unknown,
+}
+
+struct Reading<'a> {
+    is_absent: &'a dyn Fn(&[&str]) -> bool,
+}
+
+impl Reading<'_> {
+    fn of(&self, expr: &Expr) -> Known {
+        match &expr.kind {
+            Kind::Literal(Literal::Bool(value)) => Known::Bool(*value),
+            Kind::List(items) if items.is_empty() => Known::EmptyList,
+            Kind::Select { test, .. } => match (self.is_missing(expr), test) {
+                (true, true) => Known::Bool(false),
+                // Selecting from an empty optional results in one.
+                (true, false) if is_through_optional(expr) => Known::Nothing,
+                _ => Known::Unknown,
+            },
+            Kind::Call {
+                function,
+                target,
+                args,
+            } => self.of_call(expr, function, target.as_deref(), args),
+            Kind::Fold(fold) => match (self.of(&fold.range), &fold.result.kind) {
+                (Known::EmptyList, Kind::Ident(name)) if name == ACCUMULATOR => self.of(&fold.init),
+                _ => Known::Unknown,
+            },
+            _ => Known::Unknown,
+        }
+    }
+
+    fn of_call(&self, expr: &Expr, function: &str, target: Option<&Expr>, args: &[Expr]) -> Known {
+        match (function, target, args) {
+            ("_&&_", _, args) => self.of_logic(args, false),
+            ("_||_", _, args) => self.of_logic(args, true),
+            ("!_", _, [arg]) => match self.of(arg) {
+                Known::Bool(value) => Known::Bool(!value),
+                _ => Known::Unknown,
+            },
+            ("_?_:_", _, [condition, yes, no]) => match self.of(condition) {
+                Known::Bool(true) => self.of(yes),
+                Known::Bool(false) => self.of(no),
+                _ => Known::Unknown,
+            },
+            ("_?._", ..) if self.is_missing(expr) => Known::Nothing,
+            ("hasValue", Some(target), []) if self.of(target) == Known::Nothing => Known::Bool(false),
+            ("orValue", Some(target), [other]) if self.of(target) == Known::Nothing => self.of(other),
+            _ => Known::Unknown,
+        }
+    }
+
+    /// The operand with the value `decisive` decides, whatever the other ones are.
+    fn of_logic(&self, args: &[Expr], decisive: bool) -> Known {
+        let known: Vec<Known> = args.iter().map(|arg| self.of(arg)).collect();
+        if known.contains(&Known::Bool(decisive)) {
+            return Known::Bool(decisive);
+        }
+        match known.iter().all(|known| *known == Known::Bool(!decisive)) {
+            true => Known::Bool(!decisive),
+            false => Known::Unknown,
+        }
+    }
+
+    /// Returns true if `has` is false, or the optional empty, because of an absent field. Fields of
+    /// an absent field are an error, unless they are selected through an optional.
+    fn is_missing(&self, expr: &Expr) -> bool {
+        let Some(links) = chain(expr) else { return false };
+        let names: Vec<&str> = links.iter().map(|link| link.name).collect();
+        let first = (1..=names.len()).find(|end| (self.is_absent)(&names[..*end]));
+        first.is_some_and(|end| end == names.len() || links[..end].iter().any(|link| link.is_optional))
+    }
+}
+
+fn is_through_optional(expr: &Expr) -> bool {
+    chain(expr).is_some_and(|links| links.iter().any(|link| link.is_optional))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_demanded_constants() {
+        let check = |rule: &str, expected: &[(&str, Value, bool)]| {
+            let found: Vec<(String, Value, bool)> = demanded_constants(rule)
+                .into_iter()
+                .map(|demand| (demand.path.join("."), demand.value, demand.is_optional))
+                .collect();
+            let expected: Vec<(String, Value, bool)> = expected
+                .iter()
+                .map(|(path, value, is_optional)| ((*path).to_owned(), value.clone(), *is_optional))
+                .collect();
+            assert_eq!(found, expected, "{rule}");
+        };
+        check("self.a == 'x'", &[("a", json!("x"), false)]);
+        check("3 == self.a.b", &[("a.b", json!(3), false)]);
+        check("self == true", &[("", json!(true), false)]);
+        check(
+            "self.a in ['x', 'y'] && self.b == 1.5",
+            &[("a", json!("x"), false), ("b", json!(1.5), false)],
+        );
+        check("!has(self.a) || self.a == 'x'", &[("a", json!("x"), true)]);
+        check("self.a != 'x'", &[]);
+        check("self.a == self.b", &[]);
+        check("self.a ==", &[]);
+    }
+
+    #[test]
+    fn rules_hold_while_fields_are_absent() {
+        let check = |rule: &str, expected: bool| {
+            let is_absent = |path: &[&str]| path.last() == Some(&"n");
+            assert_eq!(holds_without(rule, &is_absent), expected, "{rule}");
+        };
+        check("!has(self.n) || self.n > 3", true);
+        check("has(self.n) ? self.n > 3 : true", true);
+        check("!has(self.a.n) || self.a.n == self.b", true);
+        check("!(has(self.n) && self.b)", true);
+        check("!has(self.?n.x) || false", true);
+        check("self.?n.x.orValue(true)", true);
+        check("self.?n.orValue([]).all(x, x > 3)", true);
+        check("!self.?n.hasValue()", true);
+        check("!has(oldSelf.n) || has(self.n)", true);
+        check("has(self.n)", false);
+        check("self.n > 3", false);
+        check("!has(self.n.x)", false);
+        check("!has(self.a) || self.a > 3", false);
+        check("self.?n.orValue([]).exists(x, x > 3)", false);
+        check("!has(self.n) && self.b", false);
+        check("has(self.", false);
+    }
+}
