@@ -120,6 +120,10 @@ impl Shell {
         };
     }
 
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
+    }
+
     pub(crate) fn set_verbosity(&mut self, verbosity: Verbosity) {
         self.verbosity = verbosity;
     }

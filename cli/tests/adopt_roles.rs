@@ -113,6 +113,48 @@ ClusterRole `cafe` in deploy/rbac.yaml grants without a call for it:
     assert_eq!(answer["notGranted"], serde_json::json!({ "configmaps": ["get"] }));
 }
 
+/// Markers decide which markers are missing, but not which permissions of a role have a call.
+#[test]
+fn role_is_compared_with_calls_although_markers_grant_them() {
+    let sweeps = "    elsewhere::sweep(client.clone());\n".repeat(3);
+    let calls = CALLS.replace("    elsewhere", &format!("{sweeps}    elsewhere"));
+    let markers = MARKERS.join("\n");
+    let folder = package(&[
+        ("deploy/rbac.yaml", &format!("{ROLE}---\n{BINDING}")),
+        (
+            "src/main.rs",
+            &format!("use rbuilder::rbac;\n{MAIN}{calls}{markers}\nfn reconcile() {{}}\n"),
+        ),
+    ]);
+    folder.replace(
+        "Cargo.toml",
+        "kube = \"3\"\n",
+        "kube = \"3\"\nk8s-openapi = \"0.27\"\n",
+    );
+    let said = folder.run("adopt --role").ok().out;
+    let expected = "\
+the calls in the source need these permissions; write the markers above the reconcile function, with `use rbuilder::rbac;`
+    #[rbac(groups = \"\", resources = \"configmaps\", verbs = [\"get\"])]
+        // `get` at src/main.rs:20:10 and 1 more place
+
+4 calls not followed, so permissions may be missing above; `--verbose` lists them
+
+ClusterRole `cafe` in deploy/rbac.yaml does not grant:
+    get: configmaps
+
+ClusterRole `cafe` in deploy/rbac.yaml grants without a call for it:
+    patch, watch: cups.shop.example.com
+    get, list, patch, watch: cups.shop.example.com/status
+";
+    assert_eq!(said, expected);
+    let said = folder.run("adopt --role --verbose").ok().out;
+    assert_eq!(
+        said.matches("receives a client and is not followed").count(),
+        4,
+        "{said}"
+    );
+}
+
 #[test]
 fn only_roles_of_the_operator_get_suggestions() {
     let check = |files: &[(&str, String)], expected: &[&str]| {

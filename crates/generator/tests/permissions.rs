@@ -227,6 +227,50 @@ fn permission_that_nothing_needs_is_a_note() {
 }
 
 #[test]
+fn wildcards_that_grant_more_than_needed_are_notes() {
+    let marker = |resources: &str, verbs: &str| {
+        format!("#[rbac(groups = \"\", resources = \"{resources}\", verbs = \"{verbs}\")]")
+    };
+    let all = "pods.get(\"a\").await; pods.list(&p).await; pods.watch(&p, \"0\").await; \
+               pods.create(&p, &pod).await; pods.replace(\"a\", &p, &pod).await; \
+               pods.patch(\"a\", &p, &Patch::Merge(&pod)).await; pods.delete(\"a\", &p).await; \
+               pods.delete_collection(&p, &l).await;";
+    let secrets = "secrets.list(&p).await;";
+    for (marker, source, expected) in [
+        (
+            marker("pods", "*"),
+            "pods.list(&p).await;",
+            &["the source only needs get, list on pods, not *"][..],
+        ),
+        (marker("pods", "*"), all, &[]),
+        (
+            marker("pods;secrets", "*"),
+            all,
+            &["nothing in the source needs * on secrets"],
+        ),
+        (
+            marker("*", "get;list"),
+            "pods.list(&p).await;",
+            &["nothing in the source needs get, list on secrets"],
+        ),
+        (marker("*", "get;list"), secrets, &[]),
+        // Elsewhere, anything can be done with the client.
+        (
+            marker("*", "*"),
+            "elsewhere::sweep(pods.into_client()).await;",
+            &[],
+        ),
+    ] {
+        check(
+            &format!(
+                "{marker} async fn f(pods: Api<Pod>, secrets: Api<Secret>, ctx: Ctx<()>) {{ {source} }}"
+            ),
+            expected,
+        );
+    }
+}
+
+#[test]
 fn derived_marker_grants_what_the_code_needs() {
     let run = |marker: &str, code: &str| {
         let mut sources = SourceSet::default();

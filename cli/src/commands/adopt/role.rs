@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
-use rbuilder_generator::rbac::{DraftedCall, DraftedMarker, DraftedRole, Unfollowed, draft_role};
+use rbuilder_generator::rbac::{DraftedCall, DraftedRole, NeededPermission, Unfollowed, draft_role};
 use rbuilder_generator::{FileRange, Sources};
 use serde_json::{Value, json};
 
@@ -18,6 +18,9 @@ use crate::plan::Plan;
 use crate::report::find_start;
 use crate::shell::Shell;
 use crate::tree::Tree;
+
+/// More calls that cannot be followed are only counted, unless the user asks for them.
+const MOST_UNFOLLOWED: usize = 3;
 
 struct Draft {
     role: DraftedRole,
@@ -42,20 +45,20 @@ pub(super) fn run(dir: &Path, flags: &AdoptFlags, shell: &mut Shell) -> Result<u
         shell.out(&format!("{:#}\n", draft.to_json(&sources)));
         return Ok(0);
     }
-    shell.report(&draft.render(&sources));
+    shell.report(&draft.render(&sources, shell.is_verbose()));
     Ok(0)
 }
 
 impl Draft {
     fn new(role: DraftedRole, written: Vec<WrittenRole>) -> Draft {
-        let drafted: BTreeSet<Permission> = role.markers.iter().flat_map(permissions_of_marker).collect();
+        let needed: BTreeSet<Permission> = role.needed.iter().map(permission_of).collect();
         let granted: BTreeSet<Permission> = written.iter().flat_map(permissions_anywhere).collect();
-        let missing = drafted
+        let missing = needed
             .iter()
             .filter(|permission| !is_granted(permission, &granted));
         let without_call = granted
             .iter()
-            .filter(|permission| !is_called(permission, &drafted));
+            .filter(|permission| !is_called(permission, &needed));
         Draft {
             not_granted: by_resource(missing),
             without_call: by_resource(without_call),
@@ -64,9 +67,11 @@ impl Draft {
         }
     }
 
-    fn render(&self, sources: &dyn Sources) -> String {
+    fn render(&self, sources: &dyn Sources, is_verbose: bool) -> String {
         let mut text = String::new();
-        let DraftedRole { markers, unfollowed } = &self.role;
+        let DraftedRole {
+            markers, unfollowed, ..
+        } = &self.role;
         if markers.is_empty() {
             text.push_str("no call in the source needs a permission that no marker grants\n");
         } else {
@@ -78,11 +83,18 @@ impl Draft {
             text.push_str(&format!("    {}\n", marker.text));
             text.push_str(&format!("        // {}\n", list_calls(&marker.calls, sources)));
         }
-        if !unfollowed.is_empty() {
-            text.push_str("\nnot followed, so permissions may be missing above:\n");
-        }
-        for Unfollowed { place, message } in unfollowed {
-            text.push_str(&format!("    {}: {message}\n", locate(place, sources)));
+        match unfollowed.as_slice() {
+            [] => {}
+            all if all.len() <= MOST_UNFOLLOWED || is_verbose => {
+                text.push_str("\nnot followed, so permissions may be missing above:\n");
+                for Unfollowed { place, message } in all {
+                    text.push_str(&format!("    {}: {message}\n", locate(place, sources)));
+                }
+            }
+            all => text.push_str(&format!(
+                "\n{} not followed, so permissions may be missing above; `--verbose` lists them\n",
+                counted(all.len(), "call")
+            )),
         }
         text.push_str(&self.render_comparison());
         text
@@ -168,18 +180,15 @@ fn locate(place: &FileRange, sources: &dyn Sources) -> String {
     format!("{}:{line}:{column}", place.path)
 }
 
-fn permissions_of_marker(marker: &DraftedMarker) -> Vec<Permission> {
-    let word = |word: &str| word.to_owned();
-    let permission = |verb: &&'static str| {
-        (
-            String::new(),
-            word(&marker.group),
-            word(&marker.resource),
-            String::new(),
-            word(verb),
-        )
-    };
-    marker.verbs.iter().map(permission).collect()
+fn permission_of(needed: &NeededPermission) -> Permission {
+    let (group, resource) = (needed.group.clone(), needed.resource.clone());
+    (
+        String::new(),
+        group,
+        resource,
+        String::new(),
+        needed.verb.to_owned(),
+    )
 }
 
 /// A role's permissions on resources, as if granted for all namespaces and names.

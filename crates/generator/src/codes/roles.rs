@@ -111,6 +111,8 @@ pub(super) const CODES: &[Code] = &[
         messages: &[
             "the role does not allow `{}` on `{}`, which `{}` needs",
             "nothing in the source needs `{}` on `{}`",
+            "nothing in the source needs `{}` on `secrets`, which `*` includes",
+            "the source only needs `{}` on `{}`, not `*`",
             "{}, so the derived rules do not allow it",
             "no call in the source needs a permission, so this marker has no effect",
             "cannot tell the kind for which `{}` needs `{}`, so {}",

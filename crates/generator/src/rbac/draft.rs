@@ -19,6 +19,8 @@ pub struct DraftedRole {
     /// The markers, by group and resource. Permissions already granted by markers in the source are
     /// left out.
     pub markers: Vec<DraftedMarker>,
+    /// Everything that calls need, whether markers grant it or not.
+    pub needed: Vec<NeededPermission>,
     /// Code that couldn't be followed, by place.
     pub unfollowed: Vec<Unfollowed>,
 }
@@ -36,6 +38,17 @@ pub struct DraftedMarker {
     pub text: String,
     /// The calls that need these permissions, by place.
     pub calls: Vec<DraftedCall>,
+}
+
+/// A permission that a call needs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NeededPermission {
+    /// The API group. `""` is the core group.
+    pub group: String,
+    /// The plural, with the subresource if there is one.
+    pub resource: String,
+    /// The verb.
+    pub verb: &'static str,
 }
 
 /// A call that needs permissions.
@@ -70,6 +83,7 @@ pub fn draft_role(sources: &dyn Sources, options: &Options) -> DraftedRole {
     if let Some(package) = package {
         let needs = find_needs(&package);
         drafted.markers = draft_markers(&package, &needs, &report.files);
+        drafted.needed = list_needed(&needs);
         drafted.unfollowed = list_unfollowed(&package, &needs, &report.files);
     }
     add_unread(report, &mut drafted.unfollowed);
@@ -134,6 +148,24 @@ fn draft_markers(package: &Package, needs: &Needs, files: &Files) -> Vec<Drafted
         }
     });
     drafted.collect()
+}
+
+fn list_needed(needs: &Needs) -> Vec<NeededPermission> {
+    let wanted = needs
+        .known
+        .iter()
+        .filter(|need| need.strength >= Strength::Optional);
+    let needed: BTreeSet<NeededPermission> = wanted
+        .flat_map(|need| {
+            let Permission { group, resource, .. } = Permission::of(need);
+            need.verbs.iter().map(move |verb| NeededPermission {
+                group: group.clone(),
+                resource: resource.clone(),
+                verb,
+            })
+        })
+        .collect();
+    needed.into_iter().collect()
 }
 
 fn list_unfollowed(package: &Package, needs: &Needs, files: &Files) -> Vec<Unfollowed> {

@@ -115,19 +115,62 @@ fn report_unneeded(package: &Package, needs: &Needs, report: &mut Report) {
                 unneeded.entry(left).or_default().push(resource);
             }
         }
+        let place = Place {
+            file: *file,
+            span: rule.span,
+        };
+        for message in describe_wildcards(rule, needs) {
+            report.note(place, message);
+        }
         for (verbs, resources) in unneeded {
             let message = format!(
                 "nothing in the source needs `{}` on `{}`",
                 verbs.join("`, `"),
                 resources.join("`, `")
             );
-            let place = Place {
-                file: *file,
-                span: rule.span,
-            };
             report.note(place, message);
         }
     }
+}
+
+/// What `*` grants beyond the needs: other verbs, or Secrets among all resources.
+fn describe_wildcards(rule: &RbacRule, needs: &Needs) -> Vec<String> {
+    let has_any = |words: &[String]| words.iter().any(|word| word == "*");
+    let mut messages = Vec::new();
+    if has_any(&rule.verbs) {
+        let named = rule.resources.iter().filter(|resource| !resource.contains('*'));
+        for resource in named.filter(|_| !has_any(&rule.groups)) {
+            let is_used = |verb: &&&str| {
+                let mut groups = rule.groups.iter();
+                groups.any(|group| is_needed(needs, group, resource, verb))
+            };
+            let used: Vec<&str> = REQUEST_VERBS.iter().filter(is_used).copied().collect();
+            if used.is_empty() {
+                messages.push(format!("nothing in the source needs `*` on `{resource}`"));
+            } else if used.len() < REQUEST_VERBS.len() {
+                messages.push(format!(
+                    "the source only needs `{}` on `{resource}`, not `*`",
+                    used.join("`, `")
+                ));
+            }
+        }
+    }
+    let reaches_core = rule
+        .groups
+        .iter()
+        .any(|group| ["", "core", "*"].contains(&group.as_str()));
+    if reaches_core && has_any(&rule.resources) {
+        let is_used = REQUEST_VERBS
+            .iter()
+            .any(|verb| is_needed(needs, "", "secrets", verb));
+        if !is_used {
+            messages.push(format!(
+                "nothing in the source needs `{}` on `secrets`, which `*` includes",
+                rule.verbs.join("`, `")
+            ));
+        }
+    }
+    messages
 }
 
 fn may_hide_calls(package: &Package) -> bool {

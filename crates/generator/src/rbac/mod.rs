@@ -21,7 +21,7 @@ use crate::permissions;
 use crate::report::Report;
 use crate::{Options, OutputFile, yaml};
 
-pub use draft::{DraftedCall, DraftedMarker, DraftedRole, Unfollowed, draft_role};
+pub use draft::{DraftedCall, DraftedMarker, DraftedRole, NeededPermission, Unfollowed, draft_role};
 pub use normalize::{PolicyRule, normalize};
 
 /// The role that a rule belongs to. Sorted as in the output: ClusterRoles first.
