@@ -2,6 +2,8 @@
 //! and the log. The child process is this program, started as the operator and connected to a real
 //! API server. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
+#[path = "process/disturbances.rs"]
+mod disturbances;
 #[path = "process/fencing.rs"]
 mod fencing;
 #[path = "process/http_proxy.rs"]

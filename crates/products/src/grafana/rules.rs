@@ -74,11 +74,19 @@ const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "OperatorShardsUnowned", severity: Severity::Critical, hold: "1m",
-        // A replica that can't read the claims doesn't know about ranges without an owner, so check
-        // the sum as well.
-        expr: "max by (namespace, job) (rbuilder_shard_unowned_seconds{JOB}) > 60 or sum by (namespace, job) (rbuilder_shard_ranges{JOB}) == 0",
+        // A replica that has failed, or that can't read the claims, doesn't know about ranges without
+        // an owner, so count what the replicas work on as well. With the maximum of a minute, a range
+        // that moves between two scrapes is counted twice rather than never.
+        expr: "max by (namespace, job) (rbuilder_shard_unowned_seconds{JOB}) > 60 or sum by (namespace, job) (max_over_time(rbuilder_shard_ranges{JOB}[1m])) < max by (namespace, job) (rbuilder_shard_all_ranges{JOB})",
         summary: "Objects of the operator have no replica.",
-        description: "For more than a minute, a range of objects in {{ $labels.namespace }} has had no owner, or no replica of the operator owns a range. Nothing reconciles these objects.",
+        description: "For more than a minute, no replica of the operator has worked on some range of objects in {{ $labels.namespace }}. Nothing reconciles these objects.",
+    },
+    Alert {
+        name: "OperatorShardWritesFail", severity: Severity::Warning, hold: "15m",
+        // Replicas that start or stop at the same time have some conflicts, but only for a minute.
+        expr: "sum by (namespace, job) (increase(rbuilder_shard_failed_writes_total{JOB}[5m])) > 5",
+        summary: "Replicas of the operator fail to move ranges of objects.",
+        description: "{{ $value | humanize }} writes of the claims in {{ $labels.namespace }} failed in 5 minutes. Ranges do not move to replicas that start, or from replicas that stop. Something else keeps changing the Lease, or a permission is missing. The log of the operator has the error.",
     },
     Alert {
         name: "OperatorShardsMoving", severity: Severity::Warning, hold: "30m",

@@ -21,6 +21,9 @@ pub(super) fn to_json(status: &RingStatus) -> Value {
         "unownedSeconds": status.unowned_for.as_secs_f64(),
         "acquired": status.acquired,
         "released": status.released,
+        "conflicts": status.conflicts,
+        "failures": status.failures,
+        "suspended": status.suspended,
         "replicas": status.replicas,
         "owners": owners.collect::<Value>(),
     })
@@ -40,6 +43,9 @@ pub(super) fn to_text(status: &RingStatus) -> String {
         status.acquired, status.released
     );
     // Writing to a `String` can't fail.
+    if let Some(reason) = &status.suspended {
+        let _ = writeln!(text, "stopped all reconciles: {reason}");
+    }
     let _ = match unowned {
         0 => writeln!(text, "all ranges have an owner, generation {}", status.generation),
         _ => {
@@ -88,10 +94,12 @@ mod tests {
             unowned: 3,
             unowned_for: Duration::from_millis(1500),
             acquired: 4,
-            released: 0,
+            suspended: Some("lease is held by the leader b".to_owned()),
+            ..RingStatus::default()
         };
         let expected = "\
 a: serving 3 of 8 ranges, draining 1, acquired 4, released 0
+stopped all reconciles: lease is held by the leader b
 3 ranges have no owner, for up to 1.500 s, generation 5
      4  a: 0-3
      1  b, leaving or gone: 5

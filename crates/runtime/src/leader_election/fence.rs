@@ -18,7 +18,8 @@
 //! | | 110.1 s: receives the response, cannot move the fence to 118 s, and has lost | lost |
 //!
 //! Otherwise, the elector would keep renewing the lease after 110.1 s with no workers left to
-//! reconcile.
+//! reconcile. Only a replica of a sharded operator may [reopen](Fence::reopen) its fence, because it
+//! knows that all of its reconciles have ended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -87,6 +88,10 @@ impl Fence {
         }))
     }
 
+    pub(super) fn purpose(&self) -> &'static str {
+        self.0.purpose
+    }
+
     pub(super) fn lease(&self) -> &str {
         &self.0.lease
     }
@@ -108,6 +113,11 @@ impl Fence {
             FenceState::HeldFor(left) => Some(left),
             FenceState::NotYet | FenceState::Lost | FenceState::Closed => None,
         }
+    }
+
+    /// Returns `false` if the lease was never held, or was given up voluntarily.
+    pub(crate) fn is_held_or_lost(&self) -> bool {
+        matches!(self.state(), FenceState::HeldFor(_) | FenceState::Lost)
     }
 
     /// Returns `false` if the lease was given up voluntarily.
@@ -145,6 +155,15 @@ impl Fence {
             _ if until <= now => Some(LOST),
             _ => Some(until.min(CLOSED - 1)),
         });
+        matches!(self.state(), FenceState::HeldFor(_))
+    }
+
+    /// Opens the fence again after the lease was lost. The caller must know that nothing that
+    /// started before the loss is still running. Returns `false` if that's too late, or if the fence
+    /// was closed.
+    pub(crate) fn reopen(&self, until: Instant) -> bool {
+        let (now, until) = (self.ms_at(Instant::now()), self.ms_at(until));
+        self.update(|before| (before == LOST && until > now).then_some(until.min(CLOSED - 1)));
         matches!(self.state(), FenceState::HeldFor(_))
     }
 
@@ -282,6 +301,18 @@ mod tests {
         assert!(!fence.extend(Instant::now() + 10 * SECOND));
         fence.close();
         assert_eq!(fence.state(), FenceState::Lost);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lost_lease_can_be_reopened_once_its_work_has_ended() {
+        let fence = held_for(10);
+        tokio::time::advance(10 * SECOND).await;
+        assert!(!fence.reopen(Instant::now()), "too late again");
+        assert!(fence.reopen(Instant::now() + 10 * SECOND));
+        assert_eq!(fence.check(), Ok(()));
+        fence.close();
+        assert!(!fence.reopen(Instant::now() + 10 * SECOND));
+        assert_eq!(fence.state(), FenceState::Closed);
     }
 
     #[test]

@@ -80,24 +80,37 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
         }
     }
 
+    /// Waits until the background task reports that the lease is lost. Never returns if it is given
+    /// up voluntarily.
+    pub(crate) fn reported_loss(&self) -> impl Future<Output = L> + Send + use<O, L>
+    where
+        L: Send + Sync,
+    {
+        let mut state = self.state.clone();
+        async move {
+            let is_over = |state: &LeaseState<L>| matches!(state, LeaseState::Lost(_) | LeaseState::Ended);
+            match state.wait_for(is_over).await.map(|state| state.clone()) {
+                Ok(LeaseState::Lost(lost)) => lost,
+                Ok(_) => std::future::pending().await,
+                // The task panicked, or its runtime is shutting down.
+                Err(_) => RenewalStopped.into(),
+            }
+        }
+    }
+
+    /// Whether the background task has reported that the lease is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(*self.state.borrow(), LeaseState::Lost(_))
+    }
+
     /// Waits until the lease is lost. Never returns if it is given up voluntarily. Once the lease
     /// has lapsed, the background task has `patience` to report the reason.
     pub(crate) fn lost(&self, patience: Duration) -> impl Future<Output = L> + Send + use<O, L>
     where
         L: Send + Sync,
     {
-        let (mut state, fence) = (self.state.clone(), self.fence.clone());
+        let (reported, fence) = (self.reported_loss(), self.fence.clone());
         async move {
-            let announced = async {
-                let is_over =
-                    |state: &LeaseState<L>| matches!(state, LeaseState::Lost(_) | LeaseState::Ended);
-                match state.wait_for(is_over).await.map(|state| state.clone()) {
-                    Ok(LeaseState::Lost(lost)) => lost,
-                    Ok(_) => std::future::pending().await,
-                    // The task panicked, or its runtime is shutting down.
-                    Err(_) => RenewalStopped.into(),
-                }
-            };
             let lapsed = async {
                 fence.lapsed().await;
                 if !patience.is_zero() {
@@ -105,10 +118,10 @@ impl<O, L: Clone + From<RenewalStopped>> LeaseHandle<O, L> {
                 }
                 RenewalStopped.into()
             };
-            // Prefer the announced loss, which has the actual reason.
+            // Prefer the reported loss, which has the actual reason.
             tokio::select! {
                 biased;
-                lost = announced => lost,
+                lost = reported => lost,
                 lost = lapsed => lost,
             }
         }

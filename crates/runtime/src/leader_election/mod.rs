@@ -85,6 +85,11 @@
 //! attempt, which takes 2 to 4.4 s instead of 15 s. Releasing the lease any earlier could result in
 //! two concurrently active processes. For the same reason, the lease is left to expire if a
 //! reconcile does not finish within the grace period.
+//!
+//! # Beside shards
+//!
+//! Replicas with shards hold the same lease together, so leader election needs no special case for
+//! them except for a message. See `shards/right.rs`.
 
 mod fence;
 mod fenced_client;
@@ -116,7 +121,7 @@ pub(crate) use fenced_client::fence_client;
 pub(crate) use handle::{Background, LeaseHandle, LeaseState, LoseOnDrop, RenewalStopped, start_on_thread};
 pub(crate) use leadership::{Leadership, LeadershipLost};
 pub(crate) use requests::{RequestError, send};
-pub(crate) use watchdog::start_watchdog;
+pub(crate) use watchdog::{EXIT_GRACE, start_watchdog};
 
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
@@ -216,6 +221,12 @@ fn post_params() -> PostParams {
     }
 }
 
+/// Identity under which all replicas of a sharded operator hold the leader's lease. This is the name
+/// of the Lease with their claims.
+pub(crate) fn ring_identity(id: &str) -> String {
+    format!("{id}-shards")
+}
+
 /// `None` if this process doesn't run in a Pod.
 pub(crate) fn pod_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
@@ -310,7 +321,15 @@ impl Elector {
                 Ok(Attempt::HeldBy(other)) => {
                     // Only log when the holder changes.
                     if holder.as_ref() != Some(&other) {
-                        tracing::info!(lease, holder = other, "lease is held by another process");
+                        if other == ring_identity(&self.election.name) {
+                            tracing::warn!(
+                                lease,
+                                holder = other,
+                                "replicas with `--shards` are at work, waiting until all of them have stopped"
+                            );
+                        } else {
+                            tracing::info!(lease, holder = other, "lease is held by another process");
+                        }
                         holder = Some(other);
                     }
                 }
@@ -433,24 +452,8 @@ impl Elector {
     }
 
     fn new_spec(&self, before: Option<&LeaseSpec>) -> LeaseSpec {
-        let now = Some(MicroTime((self.wall_clock)()));
-        let before = before.cloned().unwrap_or_default();
-        let own = before.holder_identity.as_deref() == Some(self.election.identity.as_str());
-        let transitions = before.lease_transitions.unwrap_or(0);
-        // The first acquisition of a lease doesn't count as a transition.
-        let first = before.holder_identity.is_none() && before.acquire_time.is_none();
-        LeaseSpec {
-            holder_identity: Some(self.election.identity.clone()),
-            lease_duration_seconds: Some(whole_seconds(self.election.times.duration)),
-            acquire_time: if own { before.acquire_time } else { now.clone() },
-            renew_time: now,
-            lease_transitions: Some(if own || first {
-                transitions
-            } else {
-                transitions.saturating_add(1)
-            }),
-            ..before
-        }
+        let now = (self.wall_clock)();
+        held_spec(before, &self.election.identity, self.election.times.duration, now)
     }
 
     async fn with_timeout<T>(
@@ -517,14 +520,7 @@ impl Elector {
         if !self.is_own(&lease) {
             return Ok(());
         }
-        let now = Some(MicroTime((self.wall_clock)()));
-        lease.spec = Some(LeaseSpec {
-            holder_identity: Some(String::new()),
-            lease_duration_seconds: Some(1),
-            acquire_time: now.clone(),
-            renew_time: now,
-            ..lease.spec.unwrap_or_default()
-        });
+        lease.spec = Some(released_spec(lease.spec, (self.wall_clock)()));
         self.replace(&lease).await.map(drop)
     }
 
@@ -556,6 +552,45 @@ impl Elector {
                 tracing::debug!(error, "failed to record leader election event");
             }
         }
+    }
+}
+
+/// Returns the spec after `holder` has acquired or renewed a lease.
+pub(crate) fn held_spec(
+    before: Option<&LeaseSpec>,
+    holder: &str,
+    duration: Duration,
+    now: Timestamp,
+) -> LeaseSpec {
+    let now = Some(MicroTime(now));
+    let before = before.cloned().unwrap_or_default();
+    let own = before.holder_identity.as_deref() == Some(holder);
+    let transitions = before.lease_transitions.unwrap_or(0);
+    // The first acquisition of a lease doesn't count as a transition.
+    let first = before.holder_identity.is_none() && before.acquire_time.is_none();
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: Some(whole_seconds(duration)),
+        acquire_time: if own { before.acquire_time } else { now.clone() },
+        renew_time: now,
+        lease_transitions: Some(if own || first {
+            transitions
+        } else {
+            transitions.saturating_add(1)
+        }),
+        ..before
+    }
+}
+
+/// Returns the spec after a lease was released.
+pub(crate) fn released_spec(before: Option<LeaseSpec>, now: Timestamp) -> LeaseSpec {
+    let now = Some(MicroTime(now));
+    LeaseSpec {
+        holder_identity: Some(String::new()),
+        lease_duration_seconds: Some(1),
+        acquire_time: now.clone(),
+        renew_time: now,
+        ..before.unwrap_or_default()
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum RequestError {
 
 impl RequestError {
     /// Returns `true` if the API server was unreachable, which the client has already logged.
-    pub(super) fn is_unreachable(&self) -> bool {
+    pub(crate) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Failed(error) if is_unreachable(error))
     }
 

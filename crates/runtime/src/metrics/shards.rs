@@ -6,10 +6,12 @@ use crate::shards::RingStatus;
 
 pub(super) struct Families {
     owned: Family<Gauge, 1>,
+    all: Family<Gauge, 0>,
     replicas: Family<Gauge, 0>,
     unowned: Family<Gauge, 0>,
     unowned_seconds: Family<Gauge, 0>,
     moves: Family<Counter, 1>,
+    failed_writes: Family<Counter, 1>,
 }
 
 impl Families {
@@ -19,6 +21,12 @@ impl Families {
                 "rbuilder_shard_ranges",
                 "Number of ranges of this replica, by `state`: those it works on, and those it is giving up.",
                 ["state"],
+                &[],
+            ),
+            all: registry.own(
+                "rbuilder_shard_all_ranges",
+                "Number of ranges into which the objects are divided.",
+                [],
                 &[],
             ),
             replicas: registry.own(
@@ -45,12 +53,19 @@ impl Families {
                 ["direction"],
                 &[],
             ),
+            failed_writes: registry.own(
+                "rbuilder_shard_failed_writes_total",
+                "Total number of writes of the claims that have failed, by `reason`: a conflict, or another error.",
+                ["reason"],
+                &[],
+            ),
         }
     }
 
     pub(super) fn set(&self, status: &RingStatus) {
         self.owned.with(["serving"]).set(f64::from(status.serving));
         self.owned.with(["draining"]).set(f64::from(status.draining));
+        self.all.with([]).set(f64::from(status.ranges));
         self.replicas.with([]).set(status.replicas.len() as f64);
         self.unowned.with([]).set(f64::from(status.unowned));
         self.unowned_seconds
@@ -58,5 +73,8 @@ impl Families {
             .set(status.unowned_for.as_secs_f64());
         self.moves.with(["acquired"]).set(status.acquired as f64);
         self.moves.with(["released"]).set(status.released as f64);
+        let failed = &self.failed_writes;
+        failed.with(["conflict"]).set(status.conflicts as f64);
+        failed.with(["error"]).set(status.failures as f64);
     }
 }

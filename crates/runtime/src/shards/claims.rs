@@ -1,6 +1,7 @@
 //! Claims, i.e. which replica owns which range. Stored in a `Lease`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::space::{RANGES, RangeSet};
 
@@ -10,6 +11,8 @@ pub(crate) struct Claim {
     /// Generation of the claims in which this owner acquired the range. Always increases, so no two
     /// owners of a range have the same epoch.
     pub(crate) epoch: u64,
+    /// Fields that a newer version of this library has added.
+    pub(crate) unknown: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,26 +24,46 @@ pub(crate) struct Claims {
     pub(crate) fresh: Option<String>,
     /// `None` if the range has no owner.
     pub(crate) ranges: Vec<Option<Claim>>,
+    /// Fields that a newer version of this library has added.
+    pub(crate) unknown: Map<String, Value>,
 }
 
 /// JSON representation of claims, which merges adjacent ranges with the same claim.
+///
+/// During an update, replicas of two versions share the claims. Unknown fields are therefore kept,
+/// and new fields must be optional.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Text {
     ranges: u32,
     generation: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fresh: Option<String>,
     claims: Vec<Arc>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Arc {
     first: u32,
     last: u32,
     holder: String,
     epoch: u64,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// Far beyond any generation that replicas can reach. A larger one was edited, and would overflow.
+const MAX_GENERATION: u64 = u64::MAX / 2;
+
+impl Claim {
+    pub(crate) fn new(holder: impl Into<String>, epoch: u64) -> Self {
+        Self {
+            holder: holder.into(),
+            epoch,
+            unknown: Map::new(),
+        }
+    }
 }
 
 impl Claims {
@@ -49,6 +72,7 @@ impl Claims {
             generation: 0,
             fresh: None,
             ranges: vec![None; ranges as usize],
+            unknown: Map::new(),
         }
     }
 
@@ -87,11 +111,21 @@ impl Claims {
     pub(crate) fn to_text(&self) -> String {
         let mut claims: Vec<Arc> = Vec::new();
         for (range, claim) in (0..).zip(&self.ranges) {
-            let Some(Claim { holder, epoch }) = claim else {
+            let Some(Claim {
+                holder,
+                epoch,
+                unknown,
+            }) = claim
+            else {
                 continue;
             };
             match claims.last_mut() {
-                Some(arc) if arc.last + 1 == range && arc.holder == *holder && arc.epoch == *epoch => {
+                Some(arc)
+                    if arc.last + 1 == range
+                        && arc.holder == *holder
+                        && arc.epoch == *epoch
+                        && arc.unknown == *unknown =>
+                {
                     arc.last = range;
                 }
                 _ => claims.push(Arc {
@@ -99,6 +133,7 @@ impl Claims {
                     last: range,
                     holder: holder.clone(),
                     epoch: *epoch,
+                    unknown: unknown.clone(),
                 }),
             }
         }
@@ -107,6 +142,7 @@ impl Claims {
             generation: self.generation,
             fresh: self.fresh.clone(),
             claims,
+            unknown: self.unknown.clone(),
         };
         // Serialization could only fail for maps and floats.
         serde_json::to_string(&text).unwrap_or_default()
@@ -122,14 +158,22 @@ impl Claims {
                 text.ranges
             ));
         }
+        if text.generation > MAX_GENERATION {
+            return Err(format!(
+                "expected a generation of at most {MAX_GENERATION}, found {}",
+                text.generation
+            ));
+        }
         let mut claims = Self::none(text.ranges);
         claims.generation = text.generation;
         claims.fresh = text.fresh;
+        claims.unknown = text.unknown;
         for Arc {
             first,
             last,
             holder,
             epoch,
+            unknown,
         } in text.claims
         {
             if first > last || last >= text.ranges {
@@ -142,6 +186,7 @@ impl Claims {
                 let claim = Claim {
                     holder: holder.clone(),
                     epoch,
+                    unknown: unknown.clone(),
                 };
                 if claims.ranges[range as usize].replace(claim).is_some() {
                     return Err(format!("range {range} has two owners"));
@@ -157,8 +202,7 @@ mod tests {
     use super::*;
 
     fn claim(holder: &str, epoch: u64) -> Option<Claim> {
-        let holder = holder.to_owned();
-        Some(Claim { holder, epoch })
+        Some(Claim::new(holder, epoch))
     }
 
     #[test]
@@ -174,6 +218,7 @@ mod tests {
                 claim("a", 2),
                 claim("b", 2),
             ],
+            unknown: Map::new(),
         };
         let text = claims.to_text();
         assert_eq!(
@@ -197,6 +242,61 @@ mod tests {
         let none = Claims::parse(r#"{"ranges":0,"generation":1,"claims":[]}"#);
         assert_eq!(none, Err("expected 1 to 1024 ranges, found 0".to_owned()));
         assert!(Claims::parse("").is_err());
+        let text = format!(r#"{{"ranges":4,"generation":{},"claims":[]}}"#, u64::MAX);
+        assert!(
+            Claims::parse(&text)
+                .unwrap_err()
+                .starts_with("expected a generation")
+        );
+    }
+
+    /// An older replica must not remove what a newer one has added.
+    #[test]
+    fn unknown_fields_are_kept() {
+        let text = r#"{"ranges":4,"generation":7,"claims":[{"first":0,"last":1,"holder":"a","epoch":1,"zone":"x"},{"first":2,"last":2,"holder":"a","epoch":1}],"layout":{"of":[1]}}"#;
+        let mut claims = Claims::parse(text).unwrap();
+        assert_eq!(claims.to_text(), text);
+        claims.ranges[3] = claim("b", 8);
+        let text = claims.to_text();
+        assert!(
+            text.contains(r#""zone":"x""#) && text.contains(r#""layout":{"of":[1]}"#),
+            "{text}"
+        );
+    }
+
+    /// Version 0.1 rejects unknown fields, and deletes the claims if it finds any.
+    #[test]
+    fn claims_are_exchanged_with_the_version_before() {
+        #[derive(Deserialize, PartialEq, Debug)]
+        #[serde(deny_unknown_fields)]
+        struct Before {
+            ranges: u32,
+            generation: u64,
+            #[serde(default)]
+            fresh: Option<String>,
+            claims: Vec<ArcBefore>,
+        }
+        #[derive(Deserialize, PartialEq, Debug)]
+        #[serde(deny_unknown_fields)]
+        struct ArcBefore {
+            first: u32,
+            last: u32,
+            holder: String,
+            epoch: u64,
+        }
+        let written = r#"{"ranges":4,"generation":9,"fresh":"a/1","claims":[{"first":1,"last":3,"holder":"a","epoch":8}]}"#;
+        let claims = Claims::parse(written).unwrap();
+        assert_eq!(
+            (
+                claims.generation,
+                claims.fresh.as_deref(),
+                claims.get(0),
+                claims.holder(3)
+            ),
+            (9, Some("a/1"), None, Some("a"))
+        );
+        let read: Before = serde_json::from_str(&claims.to_text()).unwrap();
+        assert_eq!(read, serde_json::from_str(written).unwrap());
     }
 
     /// The text is stored in an annotation; all annotations of an object are limited to 256 KiB.
@@ -216,6 +316,7 @@ mod tests {
                     })
                 })
                 .collect(),
+            unknown: Map::new(),
         };
         assert!(claims.to_text().len() < 200 << 10);
     }

@@ -12,21 +12,26 @@
 //! | [`assignment`] | which replica should own which range |
 //! | [`claims`] | which replica owns which range, as stored |
 //! | [`ring`] | the decisions of one replica, without I/O; its header shows why no two replicas process one range |
+//! | [`right`] | the leader's Lease, which the ring holds so that no leader works beside it |
 //! | [`membership`] | Leases and claims at the API server |
 //! | this one | what workers and caches of this process may do |
 //!
 //! # Leases, and what they cost
 //!
 //! Each replica has its own Lease, and renews it once per retry period (2 s). All claims are stored
-//! in an annotation of another Lease, which is only written when the owner of a range changes. In
-//! each round, a replica writes its own Lease and lists all Leases of the ring. With 256 ranges,
-//! this adds up to the following load on the API server:
+//! in an annotation of another Lease, which is only written when the owner of a range changes. The
+//! Lease of the leader is renewed by any of the replicas, once per renew deadline (10 s). In each
+//! round, a replica writes its own Lease and lists all Leases in the namespace. With 256 ranges, this
+//! adds up to the following load on the API server:
 //!
 //! | | 3 replicas | 100 replicas |
 //! |---|---|---|
-//! | writes a second while nothing moves | 1.5 | 50 |
-//! | objects listed a second while nothing moves | 6 | 5,050 |
-//! | writes when a replica joins or leaves | at most 4 | at most 4 or 5 |
+//! | writes a second while nothing moves | 1.6 | 50.1 |
+//! | objects listed a second while nothing moves | 7.5 | 5,100 |
+//! | writes when a replica joins or leaves | at most 5 | at most 5 or 6 |
+//!
+//! The list has no selector, so that nothing depends on labels, which anybody may edit. A replica
+//! recognizes the Leases by their names.
 //!
 //! To put this into perspective, 100 replicas cause the same load as 500 nodes, since kubelets
 //! renew a Lease every 10 s. We've considered some alternatives, but all of them cost more:
@@ -53,6 +58,12 @@
 //!    of the range: children first, followed by the objects themselves, whose initial events add
 //!    them to the queue.
 //!
+//! # After a loss
+//!
+//! A replica that couldn't renew its Lease in time cancels its reconciles
+//! ([`Shards::revoke`]). Once none of them is left, it may continue where it was interrupted. If
+//! one of them does not end within a second, or if the replica runs a task, the process has to exit.
+//!
 //! The range of an object can't move during a reconcile, because it is not idle then. Writes of a
 //! reconcile therefore need no check for that; they only require that the replica's Lease is still
 //! valid, and the [fence](crate::leader_election) checks this for every write.
@@ -60,6 +71,7 @@
 pub(crate) mod assignment;
 mod claims;
 mod membership;
+mod right;
 mod ring;
 #[cfg(test)]
 mod scale;
@@ -69,7 +81,7 @@ mod space;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -147,6 +159,12 @@ struct Shared {
     next_child: AtomicU64,
     /// Notified when a draining range becomes idle.
     idle: Notify,
+    /// Number of times that all ranges were revoked.
+    revocations: watch::Sender<u64>,
+    /// Number of tasks that this replica runs. They can't be started again.
+    tasks: AtomicUsize,
+    /// Whether the process has to exit.
+    lost: AtomicBool,
     status: Mutex<RingStatus>,
 }
 
@@ -160,7 +178,7 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RingStatus {
     pub(crate) identity: String,
-    /// Zero until the claims were read.
+    /// The configured number until the claims were read.
     pub(crate) ranges: u32,
     pub(crate) generation: u64,
     pub(crate) replicas: Vec<String>,
@@ -175,6 +193,11 @@ pub(crate) struct RingStatus {
     /// Number of ranges that this replica has acquired and given up so far.
     pub(crate) acquired: u64,
     pub(crate) released: u64,
+    /// Number of writes of claims that were rejected because of a conflict, or have failed.
+    pub(crate) conflicts: u64,
+    pub(crate) failures: u64,
+    /// Why this replica has stopped all reconciles for the moment.
+    pub(crate) suspended: Option<String>,
 }
 
 pub(crate) enum Entry {
@@ -191,6 +214,8 @@ pub(crate) struct KeyGuard {
     shards: Shards,
     range: u32,
     ranges: u32,
+    revocations: u64,
+    is_task: bool,
 }
 
 impl Shards {
@@ -205,6 +230,9 @@ impl Shards {
             covered: watch::channel(BTreeMap::new()).0,
             next_child: AtomicU64::new(0),
             idle: Notify::new(),
+            revocations: watch::channel(0).0,
+            tasks: AtomicUsize::new(0),
+            lost: AtomicBool::new(false),
             status: Mutex::default(),
         }))
     }
@@ -218,6 +246,33 @@ impl Shards {
             state.running = vec![0; serving.space() as usize];
         }
         state.serving = serving;
+    }
+
+    /// Takes all ranges from the workers, and cancels the reconciles in progress.
+    pub(crate) fn revoke(&self) {
+        let mut state = self.lock();
+        state.serving = RangeSet::empty(state.serving.space());
+        self.0.revocations.send_modify(|revocations| *revocations += 1);
+    }
+
+    /// Returns `true` if any key is in progress, or a task is running.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.lock().running.iter().any(|running| *running > 0)
+    }
+
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.0.tasks.load(Ordering::Acquire) > 0
+    }
+
+    /// Makes the process exit, even if nothing is in progress.
+    pub(crate) fn lose(&self) {
+        self.revoke();
+        self.0.lost.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if the process must not go on after its Lease has expired.
+    pub(crate) fn must_exit(&self) -> bool {
+        self.0.lost.load(Ordering::Acquire) || self.is_in_use()
     }
 
     /// Sets the ranges whose objects the caches should contain.
@@ -261,17 +316,20 @@ impl Shards {
         }
         let range = range_of(hash, ranges);
         match state.serving.contains(range) {
-            true => {
-                state.running[range as usize] += 1;
-                let shards = self.clone();
-                Entry::Entered(KeyGuard {
-                    shards,
-                    range,
-                    ranges,
-                })
-            }
+            true => Entry::Entered(self.guard(&mut state, range)),
             false if self.0.owned.borrow().contains(range) => Entry::Draining,
             false => Entry::Elsewhere,
+        }
+    }
+
+    fn guard(&self, state: &mut State, range: u32) -> KeyGuard {
+        state.running[range as usize] += 1;
+        KeyGuard {
+            shards: self.clone(),
+            range,
+            ranges: state.serving.space(),
+            revocations: *self.0.revocations.borrow(),
+            is_task: false,
         }
     }
 
@@ -283,13 +341,10 @@ impl Shards {
             {
                 let mut state = self.lock();
                 if state.serving.contains(TASKS) {
-                    state.running[TASKS as usize] += 1;
-                    let (shards, range, ranges) = (self.clone(), TASKS, state.serving.space());
-                    return KeyGuard {
-                        shards,
-                        range,
-                        ranges,
-                    };
+                    self.0.tasks.fetch_add(1, Ordering::AcqRel);
+                    let mut guard = self.guard(&mut state, TASKS);
+                    guard.is_task = true;
+                    return guard;
                 }
             }
             // Can't fail, because `self` owns the sender.
@@ -354,10 +409,20 @@ impl KeyGuard {
     pub(crate) fn keeps(&self, hash: u64) -> bool {
         range_of(hash, self.ranges) == self.range
     }
+
+    /// Returns once the range was taken from the workers although the key is in progress.
+    pub(crate) async fn revoked(&self) {
+        let mut revocations = self.shards.0.revocations.subscribe();
+        // Can't fail, because `self` owns the sender.
+        let _ = revocations.wait_for(|now| *now != self.revocations).await;
+    }
 }
 
 impl Drop for KeyGuard {
     fn drop(&mut self) {
+        if self.is_task {
+            self.shards.0.tasks.fetch_sub(1, Ordering::AcqRel);
+        }
         let mut state = self.shards.lock();
         if state.serving.space() != self.ranges {
             return;
@@ -396,6 +461,25 @@ mod tests {
         shards.set_serving(RangeSet::of(4, |range| range == 0));
         assert!(matches!(shards.enter(in_range(1)), Entry::Draining));
         assert!(matches!(Shards::new().enter(0), Entry::Elsewhere));
+    }
+
+    #[test]
+    fn revoked_keys_end_before_the_range_is_served_again() {
+        let shards = owning(|range| range < 2);
+        let Entry::Entered(before) = shards.enter(0) else {
+            panic!("it is served");
+        };
+        assert_eq!(before.revoked().now_or_never(), None);
+        shards.revoke();
+        assert_eq!(before.revoked().now_or_never(), Some(()));
+        assert!(matches!(shards.enter(0), Entry::Draining) && shards.is_in_use());
+        drop(before);
+        assert!(!shards.is_in_use());
+        shards.set_serving(RangeSet::of(4, |range| range < 2));
+        let Entry::Entered(after) = shards.enter(0) else {
+            panic!("it is served again");
+        };
+        assert_eq!(after.revoked().now_or_never(), None);
     }
 
     #[test]

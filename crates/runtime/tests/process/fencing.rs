@@ -54,7 +54,7 @@ impl Replica {
     }
 }
 
-fn write_kubeconfig(folder: &TempDir, server: &str) -> PathBuf {
+pub(crate) fn write_kubeconfig(folder: &TempDir, server: &str) -> PathBuf {
     let path = folder.path().join("kubeconfig");
     let text = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "proxy",

@@ -14,9 +14,9 @@ use tokio::time::sleep;
 use super::*;
 use crate::operator::{RECORD, ROUND, ROUND_DONE, Step, now};
 
-const OBJECTS: u64 = 60;
+pub(crate) const OBJECTS: u64 = 60;
 /// Interval between changes.
-const PACE: Duration = Duration::from_millis(25);
+pub(crate) const PACE: Duration = Duration::from_millis(25);
 /// Time for the others to take over from a replica, in microseconds, with a margin for busy
 /// machines.
 const TAKEN_OVER: u128 = 30_000_000;
@@ -37,11 +37,11 @@ rules:
 "#;
 
 #[derive(Clone, Debug)]
-struct Recorded {
-    at: u128,
-    step: Step,
-    process: String,
-    name: String,
+pub(crate) struct Recorded {
+    pub(crate) at: u128,
+    pub(crate) step: Step,
+    pub(crate) process: String,
+    pub(crate) name: String,
     round: u64,
 }
 
@@ -69,8 +69,8 @@ struct Work {
     ended: u128,
 }
 
-struct Load {
-    place: Place,
+pub(crate) struct Load {
+    pub(crate) place: Place,
     folder: TempDir,
     /// When each process was killed or suspended.
     gone: BTreeMap<String, u128>,
@@ -78,7 +78,7 @@ struct Load {
 
 impl Load {
     /// Starts an API server with an audit log, and optionally a feature gate.
-    async fn start(gate: Option<&str>) -> Self {
+    pub(crate) async fn start(gate: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy.yaml");
         std::fs::write(&policy, AUDIT_POLICY).unwrap();
@@ -109,8 +109,8 @@ impl Load {
             "--metrics-secure=false",
             &metrics,
         ]);
-        let record = self.folder.path().join("record").display().to_string();
-        let program = Program::start_with(self.place.env.kubeconfig_path(), flags, [(RECORD, record)]);
+        let variables = [(RECORD, self.record_path())];
+        let program = Program::start_with(self.place.env.kubeconfig_path(), flags, variables);
         program.logs("shards of this replica").await;
         sleep(Duration::from_secs(3)).await;
         (program, reserved)
@@ -123,8 +123,21 @@ impl Load {
         sleep(Duration::from_secs(22)).await;
     }
 
-    fn record(&self) -> Vec<Recorded> {
-        let text = std::fs::read_to_string(self.folder.path().join("record")).unwrap();
+    /// Creates the objects in their first round.
+    pub(crate) async fn create_objects(&self) {
+        for number in 0..OBJECTS {
+            self.place
+                .create_with(&format!("object-{number}"), &[(ROUND, "0")])
+                .await;
+        }
+    }
+
+    pub(crate) fn record_path(&self) -> String {
+        self.folder.path().join("record").display().to_string()
+    }
+
+    pub(crate) fn record(&self) -> Vec<Recorded> {
+        let text = std::fs::read_to_string(self.record_path()).unwrap();
         let mut record: Vec<Recorded> = text.lines().map(Recorded::parse).collect();
         record.sort_by_key(|recorded| recorded.at);
         record
@@ -178,6 +191,11 @@ impl Load {
 
     /// Waits until the last round of each object is reconciled. Returns the rounds.
     async fn settled(&self) -> BTreeMap<String, u64> {
+        self.settled_or(String::new).await
+    }
+
+    /// Like [`settled`](Self::settled), with more information on failure.
+    pub(crate) async fn settled_or(&self, describe: impl Fn() -> String) -> BTreeMap<String, u64> {
         eventually(SOON, || async {
             let maps = self.place.maps().list(&ListParams::default()).await.unwrap();
             let rounds = maps.items.iter().filter_map(|map| {
@@ -196,7 +214,7 @@ impl Load {
                     == Some(round)
             };
             match rounds.iter().find(|(_, round, done)| !is_done(round, done)) {
-                Some(missing) => Err(format!("not reconciled: {missing:?}")),
+                Some(missing) => Err(format!("not reconciled: {missing:?}\n{}", describe())),
                 None => Ok(rounds
                     .into_iter()
                     .map(|(name, round, _)| (name, round.parse().unwrap()))
@@ -314,11 +332,7 @@ async fn come_and_go(load: &mut Load) -> (Program, Program, ReservedPort) {
 
 async fn lose_and_double_nothing(gate: Option<&str>) {
     let mut load = Load::start(gate).await;
-    for number in 0..OBJECTS {
-        load.place
-            .create_with(&format!("object-{number}"), &[(ROUND, "0")])
-            .await;
-    }
+    load.create_objects().await;
     let is_on = Arc::new(AtomicBool::new(true));
     let changing = change(load.place.maps(), Arc::clone(&is_on));
     let (_other, last, port) = come_and_go(&mut load).await;

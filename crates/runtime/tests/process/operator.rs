@@ -205,6 +205,7 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
         return Ok(Action::await_change());
     }
     record(Step::Began, map, round);
+    let _ended = RecordEnd(map, round);
     let done = format!("{} {round}", std::process::id());
     let patch = Patch::Merge(json!({ "metadata": { "annotations": { ROUND_DONE: done } } }));
     let maps = ctx.api::<ConfigMap>(map);
@@ -215,9 +216,17 @@ async fn reconcile_round(map: &ConfigMap, round: &str, ctx: &Ctx<()>) -> Result 
     // Slow enough to give other replicas a chance to interfere.
     let is_slow = map.name_any().ends_with('0');
     tokio::time::sleep(Duration::from_millis(if is_slow { 4000 } else { 30 })).await;
-    record(Step::Ended, map, round);
     written?;
     Ok(Action::await_change())
+}
+
+/// Also records the end of a reconcile that is cancelled.
+struct RecordEnd<'a>(&'a ConfigMap, &'a str);
+
+impl Drop for RecordEnd<'_> {
+    fn drop(&mut self) {
+        record(Step::Ended, self.0, self.1);
+    }
 }
 
 /// Appends to the file that all processes share. Appending a short line is atomic.

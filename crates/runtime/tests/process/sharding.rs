@@ -62,6 +62,155 @@ async fn replicas_share_objects_and_take_over_from_each_other() {
     third.logs("shards lost").await;
 }
 
+/// Starts three replicas that share the objects.
+async fn three(place: &Place) -> [Program; 3] {
+    let replicas = [place.start(&FLAGS), place.start(&FLAGS), place.start(&FLAGS)];
+    for replica in &replicas {
+        replica.logs("shards of this replica").await;
+    }
+    replicas
+}
+
+/// Anybody may remove a label, e.g. with `kubectl label lease <id>-shards rbuilder.dev/shards-`.
+#[rbuilder::envtest::test]
+async fn label_of_the_claims_makes_no_difference() {
+    let place = Place::new().await;
+    let [killed, mut stopped, last] = three(&place).await;
+    let unlabel = Patch::Merge(json!({ "metadata": { "labels": { "rbuilder.dev/shards": null } } }));
+    let claims = format!("{LEASE}-shards");
+    place
+        .leases()
+        .patch(&claims, &PatchParams::default(), &unlabel)
+        .await
+        .unwrap();
+    killed.signal("KILL");
+    eventually(SOON, || async {
+        let log = stopped.log() + &last.log();
+        let lost = "the claims have lost the label rbuilder.dev/shards, restoring it";
+        log.contains(lost).then_some(()).ok_or(log)
+    })
+    .await;
+    shares(&place, "killed", &[&stopped, &last]).await;
+    stopped.signal("TERM");
+    assert_eq!(stopped.ended(SOON).await, Ended::with(0), "{}", stopped.log());
+    assert_eq!(shares(&place, "stopped", &[&last]).await, [OBJECTS]);
+    let lease = place.leases().get(&claims).await.unwrap();
+    assert!(lease.labels().contains_key("rbuilder.dev/shards"), "{lease:?}");
+}
+
+/// E.g. with `kubectl edit`. Without a wait, the receiver would work on the objects of the other
+/// replica until that replica reads the claims.
+#[rbuilder::envtest::test]
+async fn edited_claims_are_noticed_by_their_field_manager() {
+    let place = Place::new().await;
+    let mut replicas = three(&place).await;
+    let claims = format!("{LEASE}-shards");
+    let before = place.leases().get(&claims).await.unwrap();
+    let text = before.annotations()["rbuilder.dev/shard-claims"].clone();
+    let mut edited: Value = serde_json::from_str(&text).unwrap();
+    let receiver = edited["claims"][0]["holder"].clone();
+    for arc in edited["claims"].as_array_mut().unwrap() {
+        arc["holder"] = receiver.clone();
+    }
+    edited["generation"] = json!(edited["generation"].as_u64().unwrap() + 1);
+    edited["note"] = json!("a field of a later version");
+    let patch = Patch::Merge(json!({ "metadata": {
+        "annotations": { "rbuilder.dev/shard-claims": edited.to_string() },
+    } }));
+    let kubectl = PatchParams {
+        field_manager: Some("kubectl-edit".to_owned()),
+        ..PatchParams::default()
+    };
+    let stored = place.leases().patch(&claims, &kubectl, &patch).await.unwrap();
+    eventually(SOON, || async {
+        let log: String = replicas.iter().map(Program::log).collect();
+        let noticed = log.contains("edited or restored") && log.contains("kubectl-edit");
+        noticed.then_some(()).ok_or(log)
+    })
+    .await;
+    let mut left = Vec::new();
+    for replica in &mut replicas {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        if replica.is_running() {
+            left.push(&*replica);
+        } else {
+            replica
+                .logs("another replica has taken a range of this one")
+                .await;
+        }
+    }
+    assert_eq!(left.len(), 1, "the others have lost their ranges");
+    assert_eq!(shares(&place, "edited", &left).await, [OBJECTS]);
+    let after = place.leases().get(&claims).await.unwrap();
+    assert_eq!(after.uid(), stored.uid(), "nobody has deleted the Lease");
+    let text = &after.annotations()["rbuilder.dev/shard-claims"];
+    assert!(text.contains("a field of a later version"), "{text}");
+}
+
+/// As in an update with `RollingUpdate`, or its rollback.
+#[rbuilder::envtest::test]
+async fn shards_and_a_leader_wait_for_each_other() {
+    const ELECTS: [&str; 2] = ["--leader-elect", "--health-probe-bind-address=0"];
+    const TO_LEADER: &str = "replicas with `--shards` are at work, waiting until all of them have stopped";
+    let place = Place::new().await;
+    let mut leader = place.start(&ELECTS);
+    leader.logs("successfully acquired lease").await;
+    let (mut first, mut second) = (place.start(&FLAGS), place.start(&FLAGS));
+    for replica in [&first, &second] {
+        replica
+            .logs("a replica with `--leader-elect` is at work, waiting until it has stopped")
+            .await;
+    }
+    assert_eq!(
+        shares(&place, "leader", &[&leader, &first, &second]).await,
+        [OBJECTS, 0, 0]
+    );
+
+    leader.signal("TERM");
+    assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
+    first.logs("shards of this replica").await;
+    second.logs("shards of this replica").await;
+    let mut leader = place.start(&ELECTS);
+    leader.logs(TO_LEADER).await;
+    let shared = shares(&place, "shards", &[&leader, &first, &second]).await;
+    assert_eq!((shared[0], shared[1] + shared[2]), (0, OBJECTS));
+
+    first.signal("TERM");
+    assert_eq!(first.ended(SOON).await, Ended::with(0), "{}", first.log());
+    assert_eq!(shares(&place, "rest", &[&leader, &second]).await, [0, OBJECTS]);
+    second.signal("TERM");
+    assert_eq!(second.ended(SOON).await, Ended::with(0), "{}", second.log());
+    second.logs("released lease").await;
+    assert_eq!(shares(&place, "back", &[&leader]).await, [OBJECTS]);
+    leader.signal("TERM");
+    assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
+}
+
+/// The API server calls the webhooks as soon as it is back, so they must not be gone.
+#[rbuilder::envtest::test]
+async fn replicas_outlive_an_outage_of_the_api_server() {
+    let env = Environment::builder().start().await.unwrap();
+    let place = Place::at(env.clone()).await;
+    let mut replicas = three(&place).await;
+    shares(&place, "before", &replicas.each_ref()).await;
+    env.pause(rbuilder::envtest::Server::ApiServer).unwrap();
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    for replica in &replicas {
+        replica
+            .logs("stopped all reconciles of this replica, retrying")
+            .await;
+    }
+    env.resume(rbuilder::envtest::Server::ApiServer).unwrap();
+    for replica in &replicas {
+        replica.logs("continuing with the shards of this replica").await;
+    }
+    let after = shares(&place, "after", &replicas.each_ref()).await;
+    assert!(after.iter().all(|share| *share > 0), "{after:?}");
+    for replica in &mut replicas {
+        assert!(replica.is_running(), "{}", replica.log());
+    }
+}
+
 /// The API server calls a Service, so a call may end up at any of the replicas.
 #[rbuilder::envtest::test]
 async fn replica_without_ranges_serves_webhooks() {

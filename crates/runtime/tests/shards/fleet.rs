@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
@@ -25,6 +26,7 @@ pub(crate) const NAMESPACE: &str = "default";
 /// Number of namespaces over which the objects are spread.
 const NAMESPACES: usize = 8;
 const ID: &str = "fleet.example.com";
+const CLAIMS: &str = "rbuilder.dev/shard-claims";
 /// Initial label of all objects.
 pub(crate) const SELECTED: &str = "selected";
 
@@ -204,6 +206,8 @@ pub(crate) struct Fleet {
     started: usize,
     pub(crate) work: Duration,
     pub(crate) watches_late: bool,
+    /// Whether new replicas have shards. Otherwise, they elect a leader.
+    pub(crate) sharded: bool,
     pub(crate) configure: Box<dyn Fn(Maps) -> Maps>,
 }
 
@@ -216,6 +220,10 @@ pub(crate) fn namespace_of(name: &str) -> String {
 /// Names must differ at the beginning, because the end hardly affects the API server's hash.
 fn namespace_with(number: usize) -> String {
     format!("{number}-team")
+}
+
+fn claims_name() -> String {
+    format!("{ID}-shards")
 }
 
 impl Fleet {
@@ -233,6 +241,7 @@ impl Fleet {
             started: 0,
             work: Duration::from_millis(20),
             watches_late: false,
+            sharded: true,
             configure: Box::new(|controller| controller),
         }
     }
@@ -279,7 +288,15 @@ impl Fleet {
     }
 
     pub(crate) fn manager(&self, client: Client) -> Manager {
-        Manager::with_client(ID, client, ManagerArgs::for_tests()).sharded(Sharding::ranges(64).unwrap())
+        let args = ManagerArgs {
+            leader_elect: !self.sharded,
+            ..ManagerArgs::for_tests()
+        };
+        let manager = Manager::with_client(ID, client, args);
+        match self.sharded {
+            true => manager.sharded(Sharding::ranges(64).unwrap()),
+            false => manager,
+        }
     }
 
     pub(crate) fn start(&mut self) {
@@ -327,6 +344,25 @@ impl Fleet {
         self.replicas[index]
             .is_cut_off
             .store(is_cut_off, Ordering::Relaxed);
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.server.admin(), NAMESPACE)
+    }
+
+    /// Returns the stored claims.
+    pub(crate) async fn claims(&self) -> Option<String> {
+        let lease = self.leases().get_opt(&claims_name()).await.unwrap()?;
+        lease.annotations().get(CLAIMS).cloned()
+    }
+
+    /// Changes the claims by hand.
+    pub(crate) async fn write_claims(&self, claims: &str) {
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": { CLAIMS: claims } } }));
+        self.leases()
+            .patch(&claims_name(), &PatchParams::default(), &patch)
+            .await
+            .unwrap();
     }
 
     pub(crate) fn maps(&self, name: &str) -> Api<ConfigMap> {

@@ -1,6 +1,6 @@
-//! Random histories. Replicas are started, stopped, killed and cut off, and the API server may or
-//! may not support shard selectors. Meanwhile, objects are created, modified, unselected and
-//! deleted.
+//! Random histories. Replicas are started, stopped, killed and cut off, their claims are edited and
+//! restored, and the API server may or may not support shard selectors. Meanwhile, objects are
+//! created, modified, unselected and deleted.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use kube::api::DeleteParams;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rbuilder::{Selection, Unselected};
+use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::fleet::{Configure, DIVISIONS, Fleet, SELECTED, clean_up, forget};
@@ -30,6 +31,8 @@ enum Event {
     Shard(bool),
     DropWatches,
     ExpireWatches,
+    EditClaims(Index, Index),
+    RestoreClaims(Index),
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -48,6 +51,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => any::<bool>().prop_map(Event::Shard),
         1 => Just(Event::DropWatches),
         1 => Just(Event::ExpireWatches),
+        1 => (index(), index()).prop_map(|(from, to)| Event::EditClaims(from, to)),
+        1 => index().prop_map(Event::RestoreClaims),
     ]
 }
 
@@ -55,13 +60,35 @@ struct History {
     fleet: Fleet,
     objects: Vec<String>,
     texts: usize,
+    /// All claims so far, i.e. what a backup may contain.
+    backups: Vec<String>,
 }
 
 impl History {
     async fn happen(&mut self, event: Event) {
         let fleet = &mut self.fleet;
+        if let Some(claims) = fleet.claims().await
+            && self.backups.last() != Some(&claims)
+        {
+            self.backups.push(claims);
+        }
         let replicas = fleet.replicas.len();
         match event {
+            Event::EditClaims(from, to) if !self.backups.is_empty() => {
+                let last = self.backups.last().unwrap();
+                let mut claims: Value = serde_json::from_str(last).unwrap();
+                let arcs = claims["claims"].as_array_mut().unwrap();
+                if !arcs.is_empty() {
+                    // Keeps the epoch and the generation, like most people.
+                    let (from, to) = (from.index(arcs.len()), to.index(arcs.len()));
+                    arcs[from]["holder"] = arcs[to]["holder"].clone();
+                }
+                fleet.write_claims(&claims.to_string()).await;
+            }
+            Event::RestoreClaims(index) if !self.backups.is_empty() => {
+                let backup: &String = index.get(&self.backups);
+                fleet.write_claims(backup).await;
+            }
             Event::Join if replicas < 4 => fleet.start(),
             Event::Create => {
                 self.texts += 1;
@@ -145,6 +172,7 @@ fn run(configure: Configure, history: Vec<(u64, Event)>) {
             .await,
             objects: Vec::new(),
             texts: 0,
+            backups: Vec::new(),
         };
         for (wait, event) in history {
             sleep(Duration::from_millis(wait)).await;

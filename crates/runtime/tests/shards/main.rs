@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kube::api::DeleteParams;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use rbuilder::{Error, Manager, ManagerArgs, Sharding, Task};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use fleet::Fleet;
@@ -100,12 +102,128 @@ async fn replica_without_responses_stops_before_others_take_over() {
     for name in &names {
         fleet.write(name, "changed").await;
     }
+    fleet.reconciled().await;
+    fleet.check();
+    let is_running = !fleet.replicas[0].running.is_finished();
+    assert!(is_running, "its webhooks and everything else go on");
+    fleet.cut_off(0, false);
+    let ended = fleet.replicas.remove(0).running.await.unwrap().unwrap_err();
+    assert_eq!(
+        ended.to_string(),
+        "shards lost: another replica has taken a range of this one"
+    );
+    fleet.check();
+}
+
+/// E.g. while the API server is restarted. The reconciles in progress are cancelled and repeated.
+#[tokio::test(start_paused = true)]
+async fn replicas_without_responses_continue_if_nobody_took_over() {
+    for outage in [12 * SECOND, 60 * SECOND] {
+        let mut fleet = Fleet::new(true);
+        fleet.work = 4 * SECOND;
+        fleet.start_many(3).await;
+        let names = fleet.create_many(20).await;
+        fleet.reconciled().await;
+        sleep(10 * SECOND).await;
+        let before = fleet.record.lock().unwrap().last.clone();
+        for name in &names {
+            fleet.write(name, "changed").await;
+        }
+        (0..3).for_each(|index| fleet.cut_off(index, true));
+        sleep(outage).await;
+        (0..3).for_each(|index| fleet.cut_off(index, false));
+        fleet.reconciled().await;
+        fleet.check();
+        let replicas = &fleet.replicas;
+        assert!(replicas.iter().all(|replica| !replica.running.is_finished()));
+        let after = fleet.record.lock().unwrap().last.clone();
+        let replica = |last: &(String, usize)| last.1;
+        assert!(
+            before
+                .iter()
+                .all(|(name, last)| replica(last) == replica(&after[name])),
+            "no range has moved"
+        );
+    }
+}
+
+/// It can't be started again in the same process.
+#[tokio::test(start_paused = true)]
+async fn replica_with_a_task_exits_when_its_lease_expires() {
+    let mut fleet = Fleet::new(true);
+    let task = Task::new("sweeper", |stopped| async move {
+        stopped.requested().await;
+        Ok::<_, Error>(())
+    });
+    fleet.start_with(|manager| manager.task(task));
+    sleep(60 * SECOND).await;
+    fleet.cut_off(0, true);
     let started = Instant::now();
     let ended = fleet.replicas.remove(0).running.await.unwrap().unwrap_err();
     assert!(ended.to_string().starts_with("shards lost: "), "{ended}");
     assert!(started.elapsed() < 12 * SECOND, "{:?}", started.elapsed());
+}
+
+fn leases(fleet: &Fleet) -> kube::Api<Lease> {
+    kube::Api::namespaced(fleet.server.admin(), fleet::NAMESPACE)
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_label_of_the_claims_is_restored() {
+    let mut fleet = Fleet::of(3, true).await;
+    let names = fleet.create_many(20).await;
     fleet.reconciled().await;
+    let unlabel = Patch::Merge(json!({ "metadata": { "labels": { "rbuilder.dev/shards": null } } }));
+    let claims = "fleet.example.com-shards";
+    let patched = leases(&fleet)
+        .patch(claims, &PatchParams::default(), &unlabel)
+        .await;
+    assert!(
+        patched
+            .unwrap()
+            .metadata
+            .labels
+            .is_none_or(|labels| labels.is_empty())
+    );
+    fleet.crash(0);
+    for name in &names {
+        fleet.write(name, "changed").await;
+    }
+    let waited = fleet.reconciled().await;
+    assert!(waited <= 20 * SECOND, "{waited:?}");
+    fleet.stop(0).running.await.unwrap().unwrap();
     fleet.check();
+    let lease = leases(&fleet).get(claims).await.unwrap();
+    assert_eq!(
+        lease.metadata.labels.unwrap()["rbuilder.dev/shards"],
+        "fleet.example.com"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_with_unknown_fields_are_neither_deleted_nor_stripped() {
+    let mut fleet = Fleet::of(2, true).await;
+    let claims = "fleet.example.com-shards";
+    let before = leases(&fleet).get(claims).await.unwrap();
+    let text = &before.metadata.annotations.as_ref().unwrap()["rbuilder.dev/shard-claims"];
+    let text = text.replacen('{', r#"{"layout":"new","#, 1);
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": { "rbuilder.dev/shard-claims": text } } }));
+    leases(&fleet)
+        .patch(claims, &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    fleet.start();
+    sleep(60 * SECOND).await;
+    let after = leases(&fleet).get(claims).await.unwrap();
+    assert_eq!(after.metadata.uid, before.metadata.uid);
+    let text = &after.metadata.annotations.unwrap()["rbuilder.dev/shard-claims"];
+    assert!(text.contains(r#""layout":"new""#), "{text}");
+    assert!(
+        fleet
+            .replicas
+            .iter()
+            .all(|replica| !replica.running.is_finished())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,18 +385,61 @@ async fn task_runs_in_one_replica_until_that_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopped_replicas_leave_only_the_claims_behind() {
+async fn stopped_replicas_leave_the_claims_and_a_released_lease_behind() {
     let mut fleet = Fleet::of(2, true).await;
     while !fleet.replicas.is_empty() {
         fleet.stop(0).running.await.unwrap().unwrap();
     }
-    let leases: kube::Api<k8s_openapi::api::coordination::v1::Lease> =
-        kube::Api::namespaced(fleet.server.admin(), fleet::NAMESPACE);
-    let left = leases.list(&Default::default()).await.unwrap().items;
+    let left = leases(&fleet).list(&Default::default()).await.unwrap().items;
     let names: Vec<_> = left.iter().map(kube::ResourceExt::name_any).collect();
-    assert_eq!(names, ["fleet.example.com-shards"]);
-    let claims = &kube::ResourceExt::annotations(&left[0])["rbuilder.dev/shard-claims"];
+    assert_eq!(names, ["fleet.example.com", "fleet.example.com-shards"]);
+    let released = left[0].spec.as_ref().unwrap();
+    assert_eq!(released.holder_identity.as_deref(), Some(""));
+    let claims = &kube::ResourceExt::annotations(&left[1])["rbuilder.dev/shard-claims"];
     assert!(claims.ends_with(r#""claims":[]}"#), "{claims}");
+}
+
+/// As in an update with `RollingUpdate`, or its rollback.
+#[tokio::test(start_paused = true)]
+async fn leader_and_shards_wait_for_each_other() {
+    let mut fleet = Fleet::new(true);
+    let elect = |fleet: &mut Fleet| {
+        fleet.sharded = false;
+        fleet.start();
+        fleet.sharded = true;
+    };
+    elect(&mut fleet);
+    sleep(5 * SECOND).await;
+    let names = fleet.create_many(20).await;
+    fleet.start();
+    fleet.start();
+    fleet.reconciled().await;
+    sleep(60 * SECOND).await;
+    assert_eq!(fleet.shares(), [20, 0, 0]);
+    fleet.stop(0).running.await.unwrap().unwrap();
+    // Otherwise, the new one might acquire the lease first.
+    sleep(10 * SECOND).await;
+    elect(&mut fleet);
+    fleet.record.lock().unwrap().clear();
+    sleep(60 * SECOND).await;
+    for name in &names {
+        fleet.write(name, "changed").await;
+    }
+    fleet.reconciled().await;
+    let shares = fleet.shares();
+    assert!(shares[0] > 0 && shares[1] > 0 && shares[2] == 0, "{shares:?}");
+    // A crash, then the last one stops.
+    fleet.crash(0);
+    sleep(60 * SECOND).await;
+    fleet.record.lock().unwrap().clear();
+    fleet.stop(0).running.await.unwrap().unwrap();
+    for name in &names {
+        fleet.write(name, "changed back").await;
+    }
+    let waited = fleet.reconciled().await;
+    assert!(waited <= 5 * SECOND, "{waited:?}");
+    assert_eq!(fleet.shares(), [20]);
+    fleet.check();
 }
 
 #[tokio::test]

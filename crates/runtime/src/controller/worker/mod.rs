@@ -36,6 +36,9 @@ const LASTING_CONFLICT: u32 = 5;
 /// Delay before retrying a key whose range is about to move to another replica.
 const DRAINING_RETRY: Duration = Duration::from_secs(1);
 
+/// Error of a reconcile that was cancelled.
+const REVOKED: &str = "the shard lease of this replica is no longer held, reconcile cancelled";
+
 struct NotOurs;
 
 pub(super) struct Worker<K: Watchable, S> {
@@ -104,12 +107,19 @@ impl Outcome {
 }
 
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
-    /// Reconciles keys until the queue is closed or the lease is lost. Only fails if a reconcile
+    /// Reconciles keys until the queue is closed or the leader's lease is lost. Only fails if a reconcile
     /// panics and [`Controller::recover_panics`] is disabled.
     pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
-                self.queue.add(key.clone(), self.queue.taken_priority(&key));
+                let priority = self.queue.taken_priority(&key);
+                if self.shards.is_some() {
+                    // The replica may be able to continue later.
+                    self.queue.add_after(key.clone(), DRAINING_RETRY, priority);
+                    self.queue.done(&key);
+                    continue;
+                }
+                self.queue.add(key.clone(), priority);
                 self.queue.done(&key);
                 // The manager is about to stop and report the lost lease. If the worker returned
                 // now, the manager would report its exit instead.
@@ -216,7 +226,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 
     async fn run(&self, key: &Key, guard: Option<&KeyGuard>) -> Outcome {
-        let outcome = self.run_caught(key, guard).await;
+        let outcome = match guard {
+            Some(guard) => tokio::select! {
+                biased;
+                outcome = self.run_caught(key, Some(guard)) => outcome,
+                () = guard.revoked() => Outcome::Failed(Error::new(REVOKED)),
+            },
+            None => self.run_caught(key, None).await,
+        };
         #[cfg(feature = "simulation")]
         self.record_for_simulation(key, &outcome);
         outcome

@@ -24,12 +24,23 @@ impl Run {
     }
 
     /// Makes the process exit after losing the lease, even if it fails to stop gracefully.
-    fn watch_lease(&self, fence: &Fence) -> Result<(), String> {
+    fn watch_lease(
+        &self,
+        fence: &Fence,
+        must_exit: impl Fn() -> bool + Send + 'static,
+    ) -> Result<(), String> {
         match self.on_loss {
-            OnLoss::Exit => {
-                start_watchdog(fence).map_err(|error| format!("failed to start its watchdog: {error}"))
-            }
+            OnLoss::Exit => start_watchdog(fence, must_exit)
+                .map_err(|error| format!("failed to start its watchdog: {error}")),
             OnLoss::Return => Ok(()),
+        }
+    }
+
+    /// Whether the lease was lost, so that the process has to exit.
+    pub(super) fn has_lost_lease(&self) -> bool {
+        match &self.membership {
+            Some(membership) => membership.is_lost(),
+            None => self.fence.as_ref().is_some_and(Fence::is_lost),
         }
     }
 
@@ -46,7 +57,9 @@ impl Run {
             part: "the membership of the shards".to_owned(),
             reason,
         };
-        self.watch_lease(&fence).map_err(failed)?;
+        let watched = shards.clone();
+        self.watch_lease(&fence, move || watched.must_exit())
+            .map_err(failed)?;
         let membership = match &self.config {
             Some(config) => {
                 let (config, settings) = (config.clone(), self.client_settings.clone());
@@ -74,7 +87,7 @@ impl Run {
             part: "leader election".to_owned(),
             reason,
         };
-        self.watch_lease(&fence).map_err(failed)?;
+        self.watch_lease(&fence, || true).map_err(failed)?;
         let leadership = match &self.config {
             Some(config) => {
                 let (config, settings) = (config.clone(), self.client_settings.clone());

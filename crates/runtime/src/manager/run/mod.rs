@@ -562,7 +562,7 @@ impl Run {
         {
             tracing::warn!(%error, "failed to send some events");
         }
-        let is_lost = self.fence.as_ref().is_some_and(Fence::is_lost);
+        let is_lost = self.has_lost_lease();
         if let Some(leadership) = self.leadership.take() {
             self.metrics.leader(&self.id).set(0.0);
             // If a reconcile hasn't finished, one of its requests may still be in flight. Let the

@@ -28,6 +28,25 @@
 //! duration is over. By then, each of the other replicas has either read that it has
 //! [lost](Ring::has_lost) a range, or has lost its Lease because it could not read anything. It
 //! stops in both cases.
+//!
+//! # Claims that were edited
+//!
+//! Anybody may edit the claims, or restore a backup of them. A range may then look free although a
+//! replica serves it, until that replica reads the claims again. Edited claims are therefore fresh,
+//! and the next replica that writes them stores this. They count as edited if any of the following
+//! holds, where the first is reliable and the others help if the API server doesn't record field
+//! managers:
+//!
+//! - Their field manager is not a replica, see [`Observed::edited`].
+//! - Their generation has not increased, as it does with each write of a replica.
+//! - They give this replica a range with an epoch in which it has not claimed that range.
+//!
+//! # After an interruption
+//!
+//! A replica that could not renew its Lease in time stops all reconciles, but stays a member of the
+//! ring: see [`Ring::suspend`]. If its claims are unchanged once it can read them, nobody else has
+//! served its ranges in the meantime. It can't tell whether the others are alive, since they may
+//! have been interrupted as well, so it gives them another lease duration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -45,6 +64,8 @@ mod tests;
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// Delay before the next attempt to give up such a range.
 const DRAIN_PAUSE: Duration = Duration::from_secs(60);
+/// Share of the lease duration after which a gap between two reads counts as an interruption.
+const INTERRUPTION: u32 = 3;
 
 /// Time on a replica's clock, which starts at an arbitrary point.
 pub(crate) type Clock = Duration;
@@ -65,6 +86,8 @@ pub(crate) struct Heartbeat {
 pub(crate) struct Observed {
     /// Claims and their resource version.
     pub(crate) claims: Option<(Claims, String)>,
+    /// Whether the claims were last written by anything else than a replica.
+    pub(crate) edited: bool,
     pub(crate) replicas: Vec<Heartbeat>,
 }
 
@@ -129,8 +152,15 @@ pub(crate) struct Ring {
     unknown: Option<Option<String>>,
     /// Set if the claims are fresh: identifies their creation, and when it was first seen.
     fresh: Option<(String, Clock)>,
+    /// Set if the claims were edited, and are not marked as fresh yet.
+    edited: bool,
     creations: u32,
+    /// Highest generation seen so far.
+    generation: u64,
+    /// The epoch in which this replica has claimed each range, or tried to.
+    claimed: Vec<Option<u64>>,
     leaving: bool,
+    suspended: bool,
     lost: bool,
     /// When a new replica was last seen.
     last_join: Clock,
@@ -153,8 +183,12 @@ impl Ring {
             free_since: Vec::new(),
             unknown: None,
             fresh: None,
+            edited: false,
             creations: 0,
+            generation: 0,
+            claimed: Vec::new(),
             leaving: false,
+            suspended: false,
             lost: false,
             last_join: Clock::ZERO,
             started: None,
@@ -169,6 +203,22 @@ impl Ring {
 
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving
+    }
+
+    /// Called after the replica has stopped all of its reconciles, because its Lease may have expired
+    /// or because a leader is at work. Until [`resume`](Self::resume), its ranges count as owned, but
+    /// the caller must not serve them.
+    pub(crate) fn suspend(&mut self) {
+        self.suspended = true;
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.suspended = false;
+    }
+
+    /// Returns `true` if the claims were edited, and no replica has noted this in them yet.
+    pub(crate) fn is_edited(&self) -> bool {
+        self.edited
     }
 
     /// Returns how long a range has been without an owner, as far as this replica knows.
@@ -235,6 +285,8 @@ impl Ring {
     /// Updates the state with the result of a consistent read. `sent` and `received` are the times
     /// of the request and the response.
     pub(crate) fn observe(&mut self, sent: Clock, received: Clock, observed: Observed) {
+        let was_interrupted =
+            self.started.is_some() && sent.saturating_sub(self.read) >= self.duration / INTERRUPTION;
         self.started.get_or_insert(received);
         self.read = sent;
         let present: BTreeSet<&str> = observed
@@ -247,12 +299,18 @@ impl Ring {
                 // The Lease may have been renewed before it was deleted.
                 seen.since = received;
             }
+            if was_interrupted {
+                // The replica may have been unable to renew its Lease for the same reason.
+                seen.since = received;
+            }
         }
         for heartbeat in observed.replicas {
             self.observe_replica(received, heartbeat);
         }
         match observed.claims {
-            Some((claims, version)) => self.observe_claims(received, claims, Some(version)),
+            Some((claims, version)) => {
+                self.observe_claims(received, claims, Some(version), observed.edited);
+            }
             // Remember the claims, so that they can be restored.
             None => self.claims.iter_mut().for_each(|(_, version)| *version = None),
         }
@@ -289,23 +347,21 @@ impl Ring {
         }
     }
 
-    fn observe_claims(&mut self, now: Clock, claims: Claims, version: Option<String>) {
+    fn observe_claims(&mut self, now: Clock, claims: Claims, version: Option<String>, edited: bool) {
         if self.unknown.as_ref().is_some_and(|base| *base != version) {
             self.unknown = None;
         }
-        let known = self.fresh.take();
-        self.fresh = claims.fresh.clone().map(|creation| match known {
-            Some((known, since)) if known == creation => (known, since),
-            _ => (creation, now),
-        });
-        let is_settled = self.is_settled(now);
         let space = claims.ranges.len();
         if self.states.len() != space {
             // The number of ranges can only change while none of them is owned.
             self.lost |= !self.owned().is_empty();
             self.states = vec![RangeState::Elsewhere; space];
             self.free_since = vec![None; space];
+            self.claimed = vec![None; space];
         }
+        self.update_freshness(now, &claims, version.as_ref(), edited);
+        self.generation = self.generation.max(claims.generation);
+        let is_settled = self.is_settled(now);
         for (range, claim) in claims.ranges.iter().enumerate() {
             match claim {
                 Some(claim) => {
@@ -334,14 +390,56 @@ impl Ring {
                 // Another replica may have acquired the range after the claims that were restored,
                 // and may not have read yet that it no longer owns the range.
                 (RangeState::Elsewhere | RangeState::Releasing, true) if !is_settled => *state,
+                // The same goes for what this replica has served before an interruption.
+                (_, true) if !is_settled && self.suspended => RangeState::Elsewhere,
                 (RangeState::Elsewhere, true) => RangeState::Owned { not_before: now },
                 (RangeState::Releasing, true) if self.unknown.is_none() => {
                     RangeState::Draining { since: now }
                 }
                 (state, true) => state,
             };
+            match claim {
+                Some(claim) if is_own && *state != RangeState::Elsewhere => {
+                    self.claimed[range] = Some(claim.epoch);
+                }
+                // A write that claims the range may still arrive.
+                _ if is_own || self.unknown.is_some() => {}
+                _ => self.claimed[range] = None,
+            }
         }
         self.claims = Some((claims, version));
+    }
+
+    /// Determines whether the claims are fresh, and since when.
+    fn update_freshness(&mut self, now: Clock, claims: &Claims, version: Option<&String>, edited: bool) {
+        let before = self.claims.as_ref();
+        let is_same = before.is_some_and(|(_, known)| version.is_some() && known.as_ref() == version);
+        if is_same && self.edited {
+            return;
+        }
+        // A replica that did not recognize the edit has written the claims.
+        let is_unmarked = self.edited && !self.is_settled(now) && claims.fresh.is_none();
+        let known = self.fresh.take();
+        // Claims that were deleted start again, and are fresh anyway.
+        let is_older = before.is_some_and(|(before, known)| {
+            known.is_some() && !is_same && claims.generation <= self.generation && claims != before
+        });
+        let gives_range = (0..).zip(&claims.ranges).any(|(range, claim): (usize, _)| {
+            claim.as_ref().is_some_and(|claim| {
+                claim.holder == self.identity && self.claimed[range] != Some(claim.epoch)
+            })
+        });
+        // Once another replica has seen fresh claims for long enough, it removes the mark.
+        let is_given = gives_range && known.is_none() && claims.fresh.is_none();
+        self.edited = version.is_some() && (edited || is_older || is_given || is_unmarked);
+        let creation = match self.edited {
+            true => version.map(|version| format!("edited/{version}")),
+            false => claims.fresh.clone(),
+        };
+        self.fresh = creation.map(|creation| match known {
+            Some((known, since)) if known == creation => (known, since),
+            _ => (creation, now),
+        });
     }
 
     /// Forgets replicas that no longer exist and have no claims.
@@ -383,9 +481,9 @@ impl Ring {
             members.binary_search(holder).ok()
         };
         let owners: Vec<_> = claims.ranges.iter().map(index).collect();
-        let draining =
-            self.in_state(|state| matches!(state, RangeState::Draining { .. } | RangeState::Releasing));
-        let assigned = assign(&owners, members.len(), &draining)?;
+        // Prefer to give up what is not served, including what edited claims have given to us.
+        let unserved = claims.held_by(&self.identity).without(&self.serving());
+        let assigned = assign(&owners, members.len(), &unserved)?;
         Some(RangeSet::of(claims.space(), |range| {
             assigned[range as usize] == own
         }))
@@ -407,13 +505,13 @@ impl Ring {
             .as_ref()
             .is_none_or(|(claims, _)| claims.space() != before.space())
         {
-            self.observe_claims(now, before.clone(), base.clone());
+            self.observe_claims(now, before.clone(), base.clone(), false);
         }
         let may_acquire = base.is_some() && self.is_settled(now);
         let wanted = self.wanted().filter(|_| may_acquire);
         let mut claims = before.clone();
-        claims.generation += 1;
-        if base.is_none() {
+        claims.generation = self.generation.max(before.generation) + 1;
+        if base.is_none() || (self.edited && !self.is_settled(now)) {
             self.creations += 1;
             claims.fresh = Some(format!("{}/{}", self.identity, self.creations));
         } else if may_acquire {
@@ -436,10 +534,8 @@ impl Ring {
                         *claim = None;
                     }
                     if claim.is_none() && is_wanted && (is_expired || self.has_settled(now, range)) {
-                        *claim = Some(Claim {
-                            holder: self.identity.clone(),
-                            epoch: claims.generation,
-                        });
+                        *claim = Some(Claim::new(self.identity.clone(), claims.generation));
+                        self.claimed[range as usize] = Some(claims.generation);
                     }
                 }
                 RangeState::Owned { .. } | RangeState::Draining { .. } => {}
@@ -462,6 +558,7 @@ impl Ring {
         match claims.are_free() && claims.space() != self.ranges {
             true => Claims {
                 generation: claims.generation,
+                unknown: claims.unknown.clone(),
                 ..Claims::none(self.ranges)
             },
             false => claims.clone(),
@@ -495,7 +592,7 @@ impl Ring {
 
     pub(crate) fn written(&mut self, now: Clock, write: ClaimsWrite, result: WriteResult) {
         match result {
-            WriteResult::Stored(version) => self.observe_claims(now, write.claims, Some(version)),
+            WriteResult::Stored(version) => self.observe_claims(now, write.claims, Some(version), false),
             WriteResult::Unknown => self.unknown = Some(write.base),
         }
     }
