@@ -7,11 +7,11 @@ use rbuilder_schema::Schema;
 use serde_json::Value;
 
 use crate::decode::{Body, Decoded, FieldValidation, check_identity, decode};
+use crate::encoding::encode;
 use crate::error::{FieldError, Reason};
 use crate::lists::find_duplicates_except;
 use crate::metadata::{self, Metadata};
 use crate::path::Path;
-use crate::quantities::canonicalize_quantities;
 use crate::values::Checker;
 use crate::verdict::Failure;
 use crate::{builtin_defaults, builtin_rules};
@@ -49,7 +49,7 @@ impl Builtin<'_> {
         let Builtin { kind, version, .. } = *self;
         self.check_identity(body)?;
         let mut decoded = decode(body, self.schema, fields, kind, version)?;
-        canonicalize_quantities(&mut decoded.object, self.schema);
+        encode(&mut decoded.object, self.schema);
         builtin_defaults::set_defaults(self.group, kind, &mut decoded.object);
         decoded.object["apiVersion"] = self.api_version().into();
         decoded.object["kind"] = self.kind.into();

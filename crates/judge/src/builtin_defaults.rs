@@ -6,8 +6,8 @@
 //! Follows `pkg/apis/*/*/defaults.go` of Kubernetes, and Go's encoder, which drops empty optional
 //! fields (such as the `value` of an environment variable) and keeps empty structs (such as
 //! `resources: {}`). Covers the fields that operators commonly write. What the server allocates for
-//! Services is not a default, and tolerations, priority and service account tokens, which admission
-//! plugins add to Pods, are missing.
+//! Services is not a default, and neither are priorities and tolerations, which admission plugins
+//! add to Pods.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,6 +37,8 @@ pub(crate) fn set_defaults(group: &str, kind: &str, object: &mut Value) {
         ("batch", "Job") => set_job_defaults(object),
         ("batch", "CronJob") => at(object, "spec", set_cron_job_defaults),
         ("autoscaling", "HorizontalPodAutoscaler") => at(object, "spec", set_autoscaler_defaults),
+        ("", "LimitRange") => at(object, "spec", |spec| each(spec, "limits", set_limit_defaults)),
+        ("scheduling.k8s.io", "PriorityClass") => set(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("networking.k8s.io", "NetworkPolicy") => at(object, "spec", set_network_policy_defaults),
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => set_binding_defaults(object),
         _ => {}
@@ -310,6 +312,27 @@ fn set_autoscaler_defaults(spec: &mut Fields) {
         let target = json!({ "type": "Utilization", "averageUtilization": 80 });
         let metric = json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } });
         spec.insert("metrics".to_owned(), json!([metric]));
+    }
+}
+
+/// Containers get the largest limits by default, and the requests of the limits.
+fn set_limit_defaults(limit: &mut Fields) {
+    if text(limit, "type") != "Container" {
+        return;
+    }
+    for (from, to) in [
+        ("max", "default"),
+        ("default", "defaultRequest"),
+        ("min", "defaultRequest"),
+    ] {
+        let Some(Value::Object(quantities)) = limit.get(from).cloned() else {
+            continue;
+        };
+        at_new(limit, to, |defaults| {
+            for (name, quantity) in quantities {
+                set(defaults, &name, quantity);
+            }
+        });
     }
 }
 

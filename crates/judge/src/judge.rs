@@ -7,12 +7,12 @@ use crate::correlate::Correlated;
 use crate::decode::{self, Body, Decoded, FieldValidation};
 use crate::definition::Definition;
 use crate::embedded::check_embedded;
+use crate::encoding::encode;
 use crate::error::{FieldError, Reason};
 use crate::lists::find_duplicates;
 use crate::metadata::{self, Metadata, NameRule};
 use crate::path::Path;
 use crate::prune;
-use crate::quantities::canonicalize_quantities;
 use crate::rules::{Ratchet, Rules};
 use crate::values::Checker;
 use crate::verdict::{Failure, Undecided, Verdict};
@@ -191,7 +191,7 @@ impl Judge {
         let wanted = self.api_version();
         let mut decoded = decode::decode(body, schema, fields, kind, version)?;
         if self.is_builtin {
-            canonicalize_quantities(&mut decoded.object, schema);
+            encode(&mut decoded.object, schema);
         }
         if found != wanted {
             return Err(Failure::malformed(format!(

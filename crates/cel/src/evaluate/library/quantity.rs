@@ -113,15 +113,32 @@ pub fn compare_quantities(first: &str, second: &str) -> Option<Ordering> {
     Some(first.compare(&second))
 }
 
+/// Adds two quantities, or subtracts the second one if `is_minus` is set. As in Kubernetes, the sum
+/// is printed like the first one, unless that's zero. Returns `None` if either is malformed, or if
+/// the sum isn't representable.
+pub fn add_quantities(first: &str, second: &str, is_minus: bool) -> Option<String> {
+    let (one, other) = (parse_quantity(first).ok()?, parse_quantity(second).ok()?);
+    let format = if one.number() == 0 { second } else { first };
+    print(&one.plus(&other, is_minus)?, split(format).ok()?.suffix)
+}
+
+/// Returns the approximate value of a quantity. Returns `None` if it is malformed.
+pub fn quantity_to_float(text: &str) -> Option<f64> {
+    Some(parse_quantity(text).ok()?.as_float())
+}
+
 /// Returns a quantity as Kubernetes prints it: `1024Mi` as `1Gi`, and `0.5` as `500m`. Returns
 /// `None` if it is malformed, or needs more digits than Go's own 64 bits.
 pub fn canonical_quantity(text: &str) -> Option<String> {
-    let quantity = parse_quantity(text).ok()?;
+    print(&parse_quantity(text).ok()?, split(text).ok()?.suffix)
+}
+
+/// Prints a quantity with a suffix of the same kind as `suffix`.
+fn print(quantity: &Quantity, suffix: &str) -> Option<String> {
     let mut number = quantity.number();
     if number == 0 {
         return Some("0".to_owned());
     }
-    let suffix = split(text).ok()?.suffix;
     let is_binary = suffix.ends_with('i');
     // Go falls back to decimal suffixes for small numbers and fractions.
     if let Some(bytes) = is_binary.then(|| quantity.as_whole()).flatten()
