@@ -20,6 +20,7 @@ mod patches;
 mod paused;
 mod roles;
 mod schemas;
+mod sequences;
 mod services;
 mod subresources;
 mod watches;

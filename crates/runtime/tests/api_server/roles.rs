@@ -16,6 +16,7 @@ on_both_servers!(
     requests_in_the_roles_are_permitted,
     applying_a_new_object_needs_the_verb_create,
     access_reviews_answer_by_the_roles,
+    nobody_grants_rights_that_they_lack,
 );
 
 const ROLES: &str = "tests/api_server/rbac";
@@ -25,12 +26,17 @@ const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces";
 
 /// Returns a client whose service account has the roles.
 async fn operator(place: &Place) -> Client {
-    let environment = match &place.server {
-        Server::Fake(server) => return server.clone().role_from(ROLES).client(),
-        Server::Real(environment) => environment,
-    };
-    let text = include_str!("rbac/roles.yaml");
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    if let Server::Fake(server) = &place.server {
+        return server.clone().role_from(ROLES).client();
+    }
+    let leases = format!("{LEASES}/default/leases");
+    real_operator(place, include_str!("rbac/roles.yaml"), USER, (&leases, 200)).await
+}
+
+/// Creates roles and bindings on a real server. The authorizer watches roles, so `probe` is a path
+/// and its status code once it has observed them.
+async fn real_operator(place: &Place, roles: &str, user: &str, probe: (&str, u16)) -> Client {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(roles).unwrap();
     for document in documents {
         let plural = format!("{}s", document["kind"].as_str().unwrap().to_lowercase());
         let path = match document["metadata"]["namespace"].as_str() {
@@ -43,12 +49,10 @@ async fn operator(place: &Place) -> Client {
         let (code, text) = place.raw("PATCH", &path, &apply, &document.to_string()).await;
         assert!(matches!(code, 200 | 201), "{text}");
     }
-    let client = environment.user(USER, &[]).unwrap().client();
-    // The authorizer watches roles, so it takes a moment to observe them.
+    let client = place.server.real().user(user, &[]).unwrap().client();
     rbuilder::testing::eventually(std::time::Duration::from_secs(20), || async {
-        let leases = format!("{LEASES}/default/leases");
-        let request = http::Request::get(leases).body(Body::empty()).unwrap();
-        client.send(request).await.unwrap().status() == 200
+        let request = http::Request::get(probe.0).body(Body::empty()).unwrap();
+        client.send(request).await.unwrap().status() == probe.1
     })
     .await;
     client
@@ -219,6 +223,142 @@ async fn access_reviews_answer_by_the_roles(server: Server) {
         assert_eq!(code, 201, "{text}");
         let review: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(review["status"]["allowed"], expected, "{attributes}");
+    }
+}
+
+/// The roles that a client needs to write roles. Other tests must not get them.
+const WRITES_ROLES: &str = "apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fake-writer-role}
+rules:
+- {apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings], verbs: [create, patch]}
+- {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], resourceNames: [fake-bound-role], verbs: [bind]}
+- {apiGroups: [''], resources: [configmaps], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fake-writer-rolebinding}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fake-writer-role}
+subjects:
+- {kind: ServiceAccount, name: writer, namespace: default}
+";
+
+async fn role_writer(server: Server) -> Place {
+    let admin = Place::new(server).await;
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    for name in ["fake-bound-role", "fake-other-role"] {
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": name },
+            "rules": [{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"] }],
+        });
+        let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}?fieldManager=test");
+        let (code, text) = admin.raw("PATCH", &path, &apply, &role.to_string()).await;
+        assert!(matches!(code, 200 | 201), "{text}");
+    }
+    let client = match &admin.server {
+        Server::Fake(server) => {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("role.yaml"), WRITES_ROLES).unwrap();
+            server.clone().role_from(folder.path()).client()
+        }
+        Server::Real(_) => {
+            let (user, map) = (
+                "system:serviceaccount:default:writer",
+                "/api/v1/namespaces/default/configmaps/a",
+            );
+            real_operator(&admin, WRITES_ROLES, user, (map, 404)).await
+        }
+    };
+    Place { client, ..admin }
+}
+
+async fn nobody_grants_rights_that_they_lack(server: Server) {
+    let place = role_writer(server).await;
+    let json = [("content-type", "application/json")];
+    let folder = "/apis/rbac.authorization.k8s.io/v1/namespaces/{ns}";
+    let role = |name: &str, rules: Value| json!({ "metadata": { "name": name }, "rules": rules });
+    let binding = |name: &str, role: &str| {
+        json!({
+            "metadata": { "name": name }, "subjects": [{ "kind": "User", "name": "x" }],
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role },
+        })
+    };
+    let lacks = "user \"system:serviceaccount:default:writer\" (groups=[\"system:serviceaccounts\" \
+                 \"system:serviceaccounts:default\" \"system:authenticated\"]) is attempting to grant RBAC \
+                 permissions not currently held:";
+    let wide = json!([
+        { "apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "list"] },
+        { "apiGroups": ["*"], "resources": ["pods"], "resourceNames": ["a"], "verbs": ["*"] },
+    ]);
+    for (plural, object, expected) in [
+        (
+            "roles",
+            role(
+                "own",
+                json!([{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"] }]),
+            ),
+            Ok(()),
+        ),
+        (
+            "roles",
+            role("wide", wide),
+            Err((
+                403,
+                format!(
+                    "roles.rbac.authorization.k8s.io \"wide\" is forbidden: {lacks}\n\
+                     {{APIGroups:[\"\"], Resources:[\"configmaps\"], Verbs:[\"list\"]}}\n\
+                     {{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}}\n\
+                     {{APIGroups:[\"*\"], Resources:[\"pods\"], ResourceNames:[\"a\"], Verbs:[\"*\"]}}"
+                ),
+            )),
+        ),
+        ("rolebindings", binding("bound", "fake-bound-role"), Ok(())),
+        (
+            "rolebindings",
+            binding("other", "fake-other-role"),
+            Err((
+                403,
+                format!(
+                    "rolebindings.rbac.authorization.k8s.io \"other\" is forbidden: {lacks}\n\
+                     {{APIGroups:[\"\"], Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}}"
+                ),
+            )),
+        ),
+        (
+            "rolebindings",
+            binding("none", "fake-none-role"),
+            Err((
+                404,
+                "rolebindings.rbac.authorization.k8s.io \"fake-none-role\" not found".to_owned(),
+            )),
+        ),
+    ] {
+        let path = format!("{folder}/{plural}");
+        let (code, text) = place.raw("POST", &path, &json, &object.to_string()).await;
+        let status: Value = serde_json::from_str(&text).unwrap();
+        match expected {
+            Ok(()) => assert_eq!(code, 201, "{text}"),
+            Err((expected, words)) => {
+                assert_eq!((code, status["message"].as_str()), (expected, Some(&*words)))
+            }
+        }
+    }
+    // An update that grants more is refused as well, but not one of the finalizers.
+    let merge = [("content-type", "application/merge-patch+json")];
+    let path = format!("{folder}/roles/own");
+    let more = json!({ "rules": [{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["get"] }] });
+    let (code, text) = place.raw("PATCH", &path, &merge, &more.to_string()).await;
+    assert_eq!(code, 403, "{text}");
+    let held = json!({ "metadata": { "ownerReferences": [] } });
+    let (code, text) = place.raw("PATCH", &path, &merge, &held.to_string()).await;
+    assert_eq!(code, 200, "{text}");
+    if let Server::Fake(server) = &place.server {
+        let report = std::panic::catch_unwind(|| server.assert_role_fits()).unwrap_err();
+        let report = report.downcast_ref::<String>().unwrap();
+        let expected = "grants rights that the operator itself lacks:\n    {APIGroups:[\"\"], \
+                        Resources:[\"secrets\"], Verbs:[\"get\" \"list\"]}\n    #[rbac(groups = \
+                        \"rbac.authorization.k8s.io\", resources = \"clusterroles\", verbs = [\"bind\"])]";
+        assert!(report.contains(expected), "{report}");
     }
 }
 

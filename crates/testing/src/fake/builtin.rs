@@ -22,7 +22,7 @@ const TABLE: &str = "
 - v1 PersistentVolumeClaim persistentvolumeclaims namespaced,status pvc
 - v1 PersistentVolume persistentvolumes status pv
 - v1 Pod pods namespaced,status,generation po
-- v1 PodTemplate podtemplates namespaced -
+- v1 PodTemplate podtemplates namespaced,generation -
 - v1 ReplicationController replicationcontrollers namespaced,scale,status,generation rc
 - v1 ResourceQuota resourcequotas namespaced,status quota
 - v1 Secret secrets namespaced -
@@ -40,7 +40,7 @@ authentication.k8s.io v1 TokenReview tokenreviews review -
 authorization.k8s.io v1 LocalSubjectAccessReview localsubjectaccessreviews namespaced,review -
 authorization.k8s.io v1 SelfSubjectAccessReview selfsubjectaccessreviews review -
 authorization.k8s.io v1 SubjectAccessReview subjectaccessreviews review -
-autoscaling v2 HorizontalPodAutoscaler horizontalpodautoscalers namespaced,status hpa
+autoscaling v2 HorizontalPodAutoscaler horizontalpodautoscalers namespaced,status,generation hpa
 batch v1 CronJob cronjobs namespaced,status,generation cj
 batch v1 Job jobs namespaced,status,generation -
 certificates.k8s.io v1 CertificateSigningRequest certificatesigningrequests status csr
@@ -212,9 +212,209 @@ pub(super) fn generate_selector(job: &mut Value) {
     }
 }
 
+/// Whether an update counts as a change of the object's generation. `is_changed` tells whether
+/// anything but its metadata and status differs.
+pub(super) fn changes_generation(kind: &str, old: &Value, new: &Value, is_changed: bool) -> bool {
+    let differs = |field: &str| {
+        let is_empty = |value: &Value| value.as_object().is_none_or(Map::is_empty);
+        let (old, new) = (&old["metadata"][field], &new["metadata"][field]);
+        old != new && !(is_empty(old) && is_empty(new))
+    };
+    match kind {
+        // Its ReplicaSets have the same annotations.
+        "Deployment" => is_changed || differs("annotations"),
+        "EndpointSlice" => is_changed || differs("labels"),
+        "PriorityClass" => false,
+        _ => is_changed,
+    }
+}
+
+/// Counts in the status of a kind. Go always encodes the required ones, and drops the others if
+/// they are zero. Counts that are pointers in Go are in neither list.
+struct Counts {
+    kind: &'static str,
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+const COUNTS: &[Counts] = &[
+    Counts {
+        kind: "Deployment",
+        required: &[],
+        optional: &[
+            "availableReplicas",
+            "observedGeneration",
+            "readyReplicas",
+            "replicas",
+            "unavailableReplicas",
+            "updatedReplicas",
+        ],
+    },
+    Counts {
+        kind: "StatefulSet",
+        required: &["availableReplicas", "replicas"],
+        optional: &[
+            "currentReplicas",
+            "observedGeneration",
+            "readyReplicas",
+            "updatedReplicas",
+        ],
+    },
+    Counts {
+        kind: "DaemonSet",
+        required: &[
+            "currentNumberScheduled",
+            "desiredNumberScheduled",
+            "numberMisscheduled",
+            "numberReady",
+        ],
+        optional: &[
+            "numberAvailable",
+            "numberUnavailable",
+            "observedGeneration",
+            "updatedNumberScheduled",
+        ],
+    },
+    Counts {
+        kind: "ReplicaSet",
+        required: &["replicas"],
+        optional: &[
+            "availableReplicas",
+            "fullyLabeledReplicas",
+            "observedGeneration",
+            "readyReplicas",
+        ],
+    },
+    Counts {
+        kind: "ReplicationController",
+        required: &["replicas"],
+        optional: &[
+            "availableReplicas",
+            "fullyLabeledReplicas",
+            "observedGeneration",
+            "readyReplicas",
+        ],
+    },
+    Counts {
+        kind: "Job",
+        required: &[],
+        optional: &["active", "failed", "succeeded"],
+    },
+    Counts {
+        kind: "PodDisruptionBudget",
+        required: &[
+            "currentHealthy",
+            "desiredHealthy",
+            "disruptionsAllowed",
+            "expectedPods",
+        ],
+        optional: &["observedGeneration"],
+    },
+    Counts {
+        kind: "HorizontalPodAutoscaler",
+        required: &["desiredReplicas"],
+        optional: &["currentReplicas"],
+    },
+];
+
+/// Encodes the status of a built-in kind as Go does. It's never absent, because its type is a
+/// struct.
+pub(super) fn encode_status(kind: &str, object: &mut Value) {
+    if !object["status"].is_object() {
+        object["status"] = json!({});
+    }
+    let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(counts) = COUNTS.iter().find(|counts| counts.kind == kind) {
+        for name in counts.required {
+            status.entry(*name).or_insert_with(|| 0.into());
+        }
+        status.retain(|name, value| *value != 0 || !counts.optional.contains(&name.as_str()));
+    }
+    match kind {
+        "HorizontalPodAutoscaler" => {
+            status.entry("currentMetrics").or_insert(Value::Null);
+        }
+        "Ingress" | "Service" => {
+            status.entry("loadBalancer").or_insert_with(|| json!({}));
+        }
+        "Deployment" => complete_conditions(status, &["lastTransitionTime", "lastUpdateTime"]),
+        "Job" | "Pod" => complete_conditions(status, &["lastProbeTime", "lastTransitionTime"]),
+        "Node" => {
+            let empty = |name: &&str| ((*name).to_owned(), "".into());
+            let info: Map<String, Value> = NODE_INFO.iter().map(empty).collect();
+            status.entry("nodeInfo").or_insert_with(|| info.into());
+            let endpoints = json!({ "kubeletEndpoint": { "Port": 0 } });
+            status.entry("daemonEndpoints").or_insert(endpoints);
+        }
+        "VolumeAttachment" => {
+            status.entry("attached").or_insert_with(|| false.into());
+        }
+        _ => {}
+    }
+}
+
+const NODE_INFO: &[&str] = &[
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+];
+
+/// Times that aren't pointers in Go are never absent.
+fn complete_conditions(status: &mut Map<String, Value>, times: &[&str]) {
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        for time in times {
+            condition.entry(*time).or_insert(Value::Null);
+        }
+    }
+}
+
+/// The quality of service, by which the kubelet evicts Pods.
+fn quality_of_service(pod: &Value) -> &'static str {
+    let spec = &pod["spec"];
+    let lists = ["containers", "initContainers"].map(|list| spec[list].as_array());
+    let all: Vec<&Value> = lists
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|container| &container["resources"])
+        .collect();
+    let is_zero = |quantity: &Value| quantity.as_str().is_none_or(|text| text == "0");
+    let counts = |resources: &Value, list: &str| {
+        let named = ["cpu", "memory"].map(|name| is_zero(&resources[list][name]));
+        named.into_iter().filter(|is_zero| !is_zero).count()
+    };
+    if all
+        .iter()
+        .all(|resources| counts(resources, "requests") + counts(resources, "limits") == 0)
+    {
+        return "BestEffort";
+    }
+    let is_guaranteed = |resources: &&Value| {
+        counts(resources, "limits") == 2
+            && ["cpu", "memory"]
+                .iter()
+                .all(|name| resources["requests"][name] == resources["limits"][name])
+    };
+    if all.iter().all(is_guaranteed) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
 /// Sets what the server adds to a new object of a built-in kind, as far as operators commonly use
 /// it.
-pub(super) fn complete_object(kind: &str, object: &mut Value) {
+pub(super) fn complete_object(kind: &str, object: &mut Value, has_status: bool, now: &str) {
     match kind {
         "Namespace" => {
             let name = object["metadata"]["name"].clone();
@@ -225,8 +425,12 @@ pub(super) fn complete_object(kind: &str, object: &mut Value) {
             object["spec"] = json!({ "finalizers": ["kubernetes"] });
             object["status"] = json!({ "phase": "Active" });
         }
-        "Pod" => object["status"] = json!({ "phase": "Pending" }),
-        "Service" => object["status"] = json!({ "loadBalancer": {} }),
+        "PersistentVolume" => {
+            object["status"] = json!({ "phase": "Pending", "lastPhaseTransitionTime": now });
+        }
+        "PersistentVolumeClaim" => object["status"] = json!({ "phase": "Pending" }),
+        "Pod" => object["status"] = json!({ "phase": "Pending", "qosClass": quality_of_service(object) }),
+        _ if has_status => encode_status(kind, object),
         _ => {}
     }
 }

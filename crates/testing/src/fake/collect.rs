@@ -1,7 +1,7 @@
-//! The garbage collector and the namespace controller, enabled with [`collecting_garbage`].
+//! What ends deletions, enabled with [`collecting_garbage`]: the garbage collector, the namespace
+//! controller, the protection of volumes, and the kubelet.
 //!
-//! They proceed in the same steps as kube-controller-manager, so that an operator can act in
-//! between, as in a cluster:
+//! They proceed in the same steps as in a cluster, so that an operator can act in between:
 //!
 //! - With `propagationPolicy: Orphan`, the owner is kept until its dependents have been released,
 //!   one by one. Only dependents that exist at the start are released: if the operator adopts one
@@ -10,6 +10,9 @@
 //! - An object is deleted if none of its owners exists. If one exists, only the references to
 //!   absent owners are removed.
 //! - An object is ignored if the kind of an owner is not served or the owner cannot own it.
+//! - A claim is kept until no scheduled Pod mounts it, and a volume until it is released.
+//! - A Pod with a node terminates before it's removed. No containers run here, so it terminates
+//!   within a step instead of its grace period.
 //!
 //! No task runs in the background. Each step has a due time, and the next request or watch after
 //! that time runs it. Watches also wait for the due time, so a paused clock advances to it when all
@@ -21,9 +24,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
+use super::delete::{DeleteOptions, FOREGROUND, ORPHAN};
 use super::kinds::{ResourceId, string_at};
 use super::store::{Key, State};
 
@@ -31,8 +35,9 @@ use super::store::{Key, State};
 /// act in between.
 const STEP: Duration = Duration::from_millis(10);
 
-const FOREGROUND: &str = "foregroundDeletion";
-const ORPHAN: &str = "orphan";
+/// The finalizers that protect volumes in use.
+const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 #[derive(Debug, Default)]
 pub(super) struct Collector {
@@ -69,6 +74,8 @@ enum Step {
     RemoveOwners(Stored, Vec<String>),
     RemoveFinalizer(Stored, &'static str),
     Delete(Stored, &'static str),
+    /// Removes a Pod whose containers have stopped.
+    EndPod(Stored),
     /// Finalizes an empty namespace.
     EndNamespace(Stored),
 }
@@ -130,6 +137,8 @@ impl State {
             .collect();
         self.next_release(&stored)
             .or_else(|| end_foreground_deletion(&stored))
+            .or_else(|| end_pod(&stored))
+            .or_else(|| end_protection(&stored))
             .or_else(|| self.next_dependent(&stored))
             .or_else(|| empty_namespace(&stored))
     }
@@ -245,8 +254,11 @@ impl State {
                 self.settle(&id, key, object);
             }
             Step::Delete((id, key, object), policy) => {
-                let mut last = self.marked(&object, &json!({ "propagationPolicy": policy }));
-                // No kubelet is running to terminate the Pod, so end its grace period here.
+                let last = self.marked(&id, &object, &DeleteOptions::of_policy(policy));
+                self.settle(&id, key, last);
+            }
+            Step::EndPod((id, key, object)) => {
+                let mut last = Value::clone(&object);
                 last["metadata"]["deletionGracePeriodSeconds"] = 0.into();
                 self.settle(&id, key, last);
             }
@@ -267,6 +279,45 @@ fn end_foreground_deletion(stored: &[Stored]) -> Option<Step> {
         !stored.iter().any(|object| references(&object.2).any(blocks))
     })?;
     Some(Step::RemoveFinalizer(done.clone(), FOREGROUND))
+}
+
+fn end_pod(stored: &[Stored]) -> Option<Step> {
+    let waits = |object: &Value| {
+        let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+        is_going(object) && left.is_some_and(|left| left > 0)
+    };
+    let pod = stored.iter().find(|object| waits(&object.2))?;
+    Some(Step::EndPod(pod.clone()))
+}
+
+fn end_protection(stored: &[Stored]) -> Option<Step> {
+    let is_released = |object: &Stored, finalizer: &str| {
+        is_held(&object.2, finalizer)
+            && match finalizer {
+                CLAIM_PROTECTION => !stored.iter().any(|pod| mounts(pod, &object.1)),
+                _ => string_at(&object.2, "/status/phase") != "Bound",
+            }
+    };
+    stored.iter().find_map(|object| {
+        let mut finalizers = [CLAIM_PROTECTION, VOLUME_PROTECTION].into_iter();
+        let finalizer = finalizers.find(|finalizer| is_released(object, finalizer))?;
+        Some(Step::RemoveFinalizer(object.clone(), finalizer))
+    })
+}
+
+/// Whether an object is a Pod that uses a claim. Pods without a node don't count, because the
+/// kubelet would refuse to start them.
+fn mounts((id, key, pod): &Stored, claim: &Key) -> bool {
+    let is_scheduled_pod = id.group.is_empty()
+        && id.plural == "pods"
+        && key.0 == claim.0
+        && !string_at(pod, "/spec/nodeName").is_empty();
+    let volumes = pod["spec"]["volumes"].as_array();
+    is_scheduled_pod
+        && volumes
+            .into_iter()
+            .flatten()
+            .any(|volume| volume["persistentVolumeClaim"]["claimName"] == *claim.1)
 }
 
 fn empty_namespace(stored: &[Stored]) -> Option<Step> {

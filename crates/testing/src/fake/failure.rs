@@ -104,9 +104,17 @@ impl Failure {
         Self::of_code(404, format!("{id} \"{name}\" not found")).with(details(id, &id.plural, name))
     }
 
-    pub(super) fn already_exists(id: &ResourceId, name: &str) -> Self {
-        Self::new(409, "AlreadyExists", format!("{id} \"{name}\" already exists"))
-            .with(details(id, &id.plural, name))
+    pub(super) fn already_exists(id: &ResourceId, existing: &Value) -> Self {
+        let metadata = &existing["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default();
+        let is_going = metadata.get("deletionTimestamp").is_some();
+        let state = if is_going { "object is being deleted: " } else { "" };
+        Self::new(
+            409,
+            "AlreadyExists",
+            format!("{state}{id} \"{name}\" already exists"),
+        )
+        .with(details(id, &id.plural, name))
     }
 
     pub(super) fn conflict(id: &ResourceId, name: &str, why: &str) -> Self {
@@ -153,6 +161,41 @@ impl Failure {
     pub(super) fn invalid_scale(name: &str, cause: Cause) -> Self {
         let id = ResourceId::new("autoscaling", "scales");
         Self::invalid_as(&id, "Scale", "Scale.autoscaling", name, &[cause])
+    }
+
+    /// For parameters and options of requests, e.g. `CreateOptions`.
+    pub(super) fn invalid_options(options: &str, causes: &[Cause]) -> Self {
+        let group = ResourceId::new("meta.k8s.io", "");
+        Self::invalid_as(&group, options, &format!("{options}.meta.k8s.io"), "", causes)
+    }
+
+    /// A disruption budget forbids an eviction.
+    pub(super) fn disruption(code: u16, message: &str, cause: &str, retry_after: Option<u64>) -> Self {
+        let mut details = json!({ "causes": [{ "reason": "DisruptionBudget", "message": cause }] });
+        if let Some(seconds) = retry_after {
+            details["retryAfterSeconds"] = seconds.into();
+        }
+        Self::of_code(code, message).with(details)
+    }
+
+    /// Adds the object to the details.
+    pub(super) fn about(mut self, kind: &str, group: &str, name: &str) -> Self {
+        let details = self.details.get_or_insert_with(|| json!({}));
+        for (field, value) in [("name", name), ("group", group), ("kind", kind)] {
+            details[field] = value.into();
+        }
+        self
+    }
+
+    /// The path has no handler for any method.
+    pub(super) fn unknown_path() -> Self {
+        Self::of_code(404, "the server could not find the requested resource").with(json!({}))
+    }
+
+    /// The path has no handler for the method.
+    pub(super) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::of_code(405, message).with(json!({}))
     }
 
     fn invalid_as(id: &ResourceId, kind: &str, subject: &str, name: &str, causes: &[Cause]) -> Self {
@@ -207,6 +250,19 @@ impl Failure {
         }))
     }
 
+    /// As [`too_large_version`](Self::too_large_version), from etcd instead of the watch cache.
+    pub(super) fn too_large_exact_version(wanted: u64, current: u64) -> Self {
+        let mut failure = Self::too_large_version(wanted, current);
+        let details = failure.details.as_mut().and_then(Value::as_object_mut);
+        details.map(|details| details.remove("retryAfterSeconds"));
+        failure
+    }
+
+    pub(super) fn unsupported_verb(id: &ResourceId, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind \"{id}\"");
+        Self::of_code(405, message).with(details(id, &id.plural, ""))
+    }
+
     pub(super) fn unsupported_patch(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
@@ -222,9 +278,12 @@ impl Failure {
     pub(super) fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.foreign_reason.as_deref().unwrap_or(self.reason),
-            "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        let reason = self.foreign_reason.as_deref().unwrap_or(self.reason);
+        if !reason.is_empty() {
+            status["reason"] = reason.into();
+        }
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }

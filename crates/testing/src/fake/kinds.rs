@@ -258,6 +258,10 @@ impl Version {
         }
     }
 
+    pub(super) fn is_custom(&self) -> bool {
+        matches!(&*self.source, Source::Judged { .. })
+    }
+
     pub(super) fn judge(&self) -> Option<&Judge> {
         match &*self.source {
             Source::Judged {

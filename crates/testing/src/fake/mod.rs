@@ -27,7 +27,10 @@
 //!
 //! - names, resource versions and conflicts, generations
 //! - JSON, merge and strategic merge patches, and server-side apply with managed fields
-//! - finalizers, preconditions and dry runs
+//! - finalizers, propagation policies, grace periods of Pods, preconditions and dry runs
+//! - evictions that honour disruption budgets
+//! - admission plugins: quotas, limit ranges, priorities and tolerations of Pods, the protection of
+//!   volumes in use
 //! - label and field selectors, pagination
 //! - watches from any resource version, with bookmarks
 //! - shard selectors ([`ApiServer::sharding`]), which only few clusters have today
@@ -37,7 +40,9 @@
 //!   patterns, formats, list keys, CEL rules, transition rules and ratcheting, with a separate
 //!   schema for each version
 //! - the subresources `status` and `scale`
-//! - roles ([`ApiServer::role_from`]): requests that they do not permit are forbidden
+//! - roles ([`ApiServer::role_from`]): requests that they do not permit are forbidden, and so are
+//!   roles and bindings that grant rights which the operator lacks
+//! - tokens of service accounts, and their reviews
 //! - admission webhooks of the operator, called in the process ([`ApiServer::install_webhooks`]): rules,
 //!   selectors, match conditions, match policies, failure policies, timeouts, dry runs, reinvocation
 //! - conversion between versions, by the operator's webhook in the process or with the strategy `None`:
@@ -56,9 +61,9 @@
 //! - Mutating webhooks are not called for the subresource `scale`, and no webhooks are called for
 //!   evictions or for writes by the garbage collector. Match conditions have no `authorizer`.
 //!   Admission policies are not evaluated.
-//! - As with `envtest`, no controllers run: Deployments do not create Pods, and deleted namespaces
-//!   remain `Terminating`. Dependents of a deleted owner are kept, unless
-//!   [`ApiServer::collecting_garbage`] is called.
+//! - As with `envtest`, no controllers run: Deployments do not create Pods, quotas without a status
+//!   limit nothing, and deleted namespaces, claims and Pods on nodes remain `Terminating`.
+//!   [`ApiServer::collecting_garbage`] ends deletions.
 //! - Logs, `exec` and port forwarding are not served.
 //!
 //! # Time
@@ -69,7 +74,8 @@
 
 // The server consists of a state and functions on it. A request is parsed (`request`,
 // `http_messages`), its kind is looked up (`kinds`, `builtin`), and it is handled under a single
-// lock (`routes`, `read`, `write`, `patch`, `delete`). Writes are decoded and validated by
+// lock (`routes`, `read`, `write`, `patch`, `delete`, `pods`, `identity`). Writes are admitted by
+// plugins (`plugins`, `escalation`), and decoded and validated by
 // `rbuilder-judge` (`verdicts`; `typed` for applied configurations). Webhooks are called between
 // two attempts to handle a request (`webhooks`). Objects are converted when they are read or stored
 // (`versions`). Changes are appended to a log, which serves watches and lists of older versions
@@ -85,15 +91,20 @@ mod collect;
 mod crds;
 mod delete;
 mod discovery;
+mod escalation;
 mod failure;
 mod fault;
 mod fields;
 mod http_messages;
+mod identity;
 mod inspect;
 mod kinds;
 mod managers;
+mod parameters;
 mod past;
 mod patch;
+mod plugins;
+mod pods;
 mod prune;
 mod read;
 mod request;

@@ -16,7 +16,7 @@ use super::{managers, strategic, typed};
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 impl State {
     pub(super) fn patch(
@@ -40,11 +40,6 @@ impl State {
 
     fn apply(&mut self, writer: Writer<'_>) -> Result<(Arc<Value>, bool), Failure> {
         let request = writer.request;
-        if request.parameter("fieldManager").is_empty() {
-            let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: \
-                           is required for apply patch";
-            return Err(Failure::of_code(422, message));
-        }
         let old = match self.named(request) {
             Err(missing) if !writer.part().is_empty() => return Err(missing),
             old => old.ok(),

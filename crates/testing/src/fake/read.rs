@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{DecodeError, Engine as _};
+use rbuilder_judge::go;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -22,12 +23,18 @@ pub(super) fn version_parameter(text: &str) -> Result<Option<u64>, Failure> {
     if text.is_empty() {
         return Ok(None);
     }
-    text.parse().map(Some).map_err(|_| {
-        let message = format!(
-            "invalid resource version: resourceVersion: Invalid value: \"{text}\": it is not a number"
-        );
-        Failure::bad_request(message)
-    })
+    let invalid = |_| Failure::bad_request(format!("invalid resource version: {}", not_a_version(text)));
+    text.parse().map(Some).map_err(invalid)
+}
+
+/// Reads the parameter of a read of a single object. kube-apiserver reports its errors as its own.
+pub(super) fn version_of_get(text: &str) -> Result<Option<u64>, Failure> {
+    version_parameter(text).map_err(|_| Failure::new(500, "", not_a_version(text)))
+}
+
+fn not_a_version(text: &str) -> String {
+    let text = go::quote(text);
+    format!("resourceVersion: Invalid value: {text}: strconv.ParseUint: parsing {text}: invalid syntax")
 }
 
 impl State {
@@ -50,7 +57,10 @@ impl State {
         let asked = version_parameter(request.parameter("resourceVersion"))?;
         // kube-apiserver would wait a few seconds for such a version, but it can't arrive here.
         if let Some(wanted) = asked.filter(|wanted| *wanted > self.version()) {
-            return Err(Failure::too_large_version(wanted, self.version()));
+            return Err(match exact {
+                true => Failure::too_large_exact_version(wanted, self.version()),
+                false => Failure::too_large_version(wanted, self.version()),
+            });
         }
         let at = match &page.after {
             Some((version, _)) => *version,
@@ -90,13 +100,13 @@ struct Page {
 impl Page {
     fn read(request: &Request) -> Result<Self, Failure> {
         let limit = request.parameter("limit").parse().ok().filter(|limit| *limit > 0);
-        let after =
-            match request.parameter("continue") {
-                "" => None,
-                token => Some(read_token(token).ok_or_else(|| {
-                    Failure::bad_request("invalid continue token: continue key is not valid")
-                })?),
-            };
+        let after = match request.parameter("continue") {
+            "" => None,
+            token => Some(read_token(token).map_err(|why| {
+                let message = format!("invalid continue token: continue key is not valid: {why}");
+                Failure::bad_request(message)
+            })?),
+        };
         Ok(Self { limit, after })
     }
 
@@ -109,8 +119,17 @@ fn token(version: u64, (namespace, name): &Key) -> String {
     URL_SAFE_NO_PAD.encode(json!([version, namespace, name]).to_string())
 }
 
-fn read_token(token: &str) -> Option<(u64, Key)> {
-    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let (version, namespace, name) = serde_json::from_slice(&bytes).ok()?;
-    Some((version, (namespace, name)))
+fn read_token(token: &str) -> Result<(u64, Key), String> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| {
+        let place = match error {
+            DecodeError::InvalidByte(place, _) | DecodeError::InvalidLastSymbol { offset: place, .. } => {
+                place
+            }
+            DecodeError::InvalidLength(length) => length / 4 * 4,
+            DecodeError::InvalidPadding => token.len(),
+        };
+        format!("illegal base64 data at input byte {place}")
+    })?;
+    let (version, namespace, name) = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    Ok((version, (namespace, name)))
 }

@@ -46,22 +46,6 @@ impl Verb {
     }
 }
 
-impl Verb {
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        const ALL: [Verb; 8] = [
-            Verb::Get,
-            Verb::List,
-            Verb::Watch,
-            Verb::Create,
-            Verb::Update,
-            Verb::Patch,
-            Verb::Delete,
-            Verb::DeleteCollection,
-        ];
-        ALL.into_iter().find(|verb| verb.as_str() == name)
-    }
-}
-
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -152,7 +136,7 @@ impl Request {
     }
 
     pub(super) fn is_set(&self, name: &str) -> bool {
-        matches!(self.parameter(name), "true" | "1")
+        is_set(&self.parameters, name)
     }
 
     /// Parses the method, path and query of an HTTP request. Returns `None` for non-resource paths
@@ -182,14 +166,14 @@ impl Request {
             _ => return None,
         };
         let parameters = parameters(query);
-        let watches = matches!(parameters.get("watch").map(String::as_str), Some("true" | "1"));
+        let watches = is_set(&parameters, "watch");
         let verb = match (method, name) {
             (&Method::GET, None) if watches => Verb::Watch,
             (&Method::GET, None) => Verb::List,
             (&Method::GET, Some(_)) => Verb::Get,
             (&Method::POST, _) => Verb::Create,
-            (&Method::PUT, Some(_)) => Verb::Update,
-            (&Method::PATCH, Some(_)) => Verb::Patch,
+            (&Method::PUT, _) => Verb::Update,
+            (&Method::PATCH, _) => Verb::Patch,
             (&Method::DELETE, Some(_)) => Verb::Delete,
             (&Method::DELETE, None) => Verb::DeleteCollection,
             _ => return None,
@@ -210,6 +194,12 @@ impl Request {
             code: 0,
         })
     }
+}
+
+/// Go reads everything but `false` and `0` as true.
+fn is_set(parameters: &BTreeMap<String, String>, name: &str) -> bool {
+    let value = parameters.get(name);
+    value.is_some_and(|value| !value.eq_ignore_ascii_case("false") && value != "0")
 }
 
 fn parameters(query: &str) -> BTreeMap<String, String> {

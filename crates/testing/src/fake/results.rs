@@ -185,9 +185,13 @@ impl State {
         let request = writer.request;
         let is_plain = self.results.is_some() && self.webhooks.is_none() && !request.text.is_empty();
         // CRDs change which kinds are served, webhook responses may vary, and allocations for a
-        // Service depend on all other Services.
+        // Service depend on all other Services, as admission does on quotas and other limits.
         let id = writer.id();
-        if !is_plain || *id == ResourceId::crds() || services::allocates(writer.definition) {
+        if !is_plain
+            || *id == ResourceId::crds()
+            || services::allocates(writer.definition)
+            || self.depends_on_others(writer)
+        {
             return None;
         }
         let target = format!(

@@ -1,12 +1,15 @@
 //! Roles: the requests that the operator's client may make, and those that it made.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use super::escalation::{Escalation, RBAC};
 use super::failure::Failure;
 use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
@@ -65,17 +68,14 @@ impl Permission {
         }
     }
 
-    /// Returns the permission that an access review asks about, or `None` for a non-resource URL.
-    fn of_review(attributes: &Value) -> Option<Self> {
-        let text = |name: &str| Some(attributes[name].as_str()?.to_owned()).filter(|text| !text.is_empty());
-        Some(Self {
-            verb: Verb::parse(&text("verb")?)?,
-            group: text("group").unwrap_or_default(),
-            resource: text("resource")?,
-            subresource: text("subresource"),
-            namespace: text("namespace"),
-            name: text("name"),
-        })
+    fn access(&self) -> Access<'_> {
+        Access {
+            verb: self.verb.as_str(),
+            group: &self.group,
+            resource: Cow::Owned(self.resource()),
+            namespace: self.namespace.as_deref(),
+            name: self.name.as_deref(),
+        }
     }
 
     // Every cluster permits self reviews through the role `system:basic-user`.
@@ -116,6 +116,35 @@ impl fmt::Display for Permission {
     }
 }
 
+/// What roles are asked. Unlike a [`Permission`], it may have verbs of which no request consists.
+#[derive(Clone, Debug)]
+struct Access<'a> {
+    verb: &'a str,
+    group: &'a str,
+    /// Includes the subresource, as in `pods/status`.
+    resource: Cow<'a, str>,
+    namespace: Option<&'a str>,
+    name: Option<&'a str>,
+}
+
+impl<'a> Access<'a> {
+    /// Reads the attributes of an access review.
+    fn of_review(attributes: &'a Value) -> Self {
+        let text = |name: &str| attributes[name].as_str().filter(|text| !text.is_empty());
+        let resource = text("resource").unwrap_or_default();
+        Self {
+            verb: text("verb").unwrap_or_default(),
+            group: text("group").unwrap_or_default(),
+            resource: match text("subresource") {
+                Some(subresource) => Cow::Owned(format!("{resource}/{subresource}")),
+                None => Cow::Borrowed(resource),
+            },
+            namespace: text("namespace"),
+            name: text("name"),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
     /// E.g. `system:serviceaccount:default:controller-manager`.
@@ -123,21 +152,90 @@ pub(super) struct Roles {
     /// `None` permits everything.
     grants: Option<Vec<Grant>>,
     pub(super) asked: BTreeSet<Permission>,
+    /// Refused attempts to grant rights to others.
+    pub(super) escalations: BTreeSet<Escalation>,
+    /// Resources with the verbs `bind` and `escalate` that were needed.
+    raised: BTreeSet<(String, String)>,
     /// Whether missing permissions were already reported.
     pub(super) is_reported: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Grant {
+pub(super) struct Grant {
     /// Kind and name of the role, for messages.
     role: String,
     /// `None` applies to all namespaces.
     namespace: Option<String>,
-    verbs: Vec<String>,
-    groups: Vec<String>,
-    resources: Vec<String>,
-    names: Vec<String>,
+    pub(super) rule: Rule,
 }
+
+/// A rule of a role.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rule {
+    pub(super) verbs: Vec<String>,
+    pub(super) groups: Vec<String>,
+    pub(super) resources: Vec<String>,
+    pub(super) names: Vec<String>,
+    /// URLs that aren't resources, e.g. `/metrics`.
+    pub(super) paths: Vec<String>,
+}
+
+impl Rule {
+    pub(super) fn read(rule: &Value) -> Self {
+        let texts = |name: &str| {
+            let items = rule[name].as_array().into_iter().flatten();
+            items.filter_map(|item| Some(item.as_str()?.to_owned())).collect()
+        };
+        Self {
+            verbs: texts("verbs"),
+            groups: texts("apiGroups"),
+            resources: texts("resources"),
+            names: texts("resourceNames"),
+            paths: texts("nonResourceURLs"),
+        }
+    }
+
+    fn permits(&self, access: &Access<'_>) -> bool {
+        let has = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
+        let any_of = access
+            .resource
+            .split_once('/')
+            .map(|(_, part)| format!("*/{part}"));
+        // Rules with `resourceNames` never match requests without a name, e.g. `create`.
+        let is_named = match access.name {
+            _ if self.names.is_empty() => true,
+            Some(name) => self.names.iter().any(|known| known == name),
+            None => false,
+        };
+        is_named
+            && has(&self.verbs, access.verb)
+            && has(&self.groups, access.group)
+            && (has(&self.resources, &access.resource)
+                || any_of.is_some_and(|any| self.resources.contains(&any)))
+    }
+}
+
+/// What `system:basic-user`, `system:discovery` and `system:public-info-viewer` grant to everybody.
+static BASIC: LazyLock<Vec<Grant>> = LazyLock::new(|| {
+    let rules = json!([
+        {
+            "verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
+            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+        },
+        { "verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"] },
+        {
+            "verbs": ["get"],
+            "nonResourceURLs": [
+                "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz",
+                "/version", "/version/",
+            ],
+        },
+    ]);
+    grants_of(
+        &json!({ "kind": "ClusterRole", "metadata": { "name": "system:basic-user" }, "rules": rules }),
+        None,
+    )
+});
 
 impl Roles {
     /// Reads roles and bindings from the manifests in a directory.
@@ -197,8 +295,7 @@ impl Roles {
         Ok(Self {
             user: format!("system:serviceaccount:{OWN_NAMESPACE}:{account}"),
             grants: Some(grants),
-            asked: BTreeSet::new(),
-            is_reported: false,
+            ..Self::default()
         })
     }
 
@@ -207,8 +304,42 @@ impl Roles {
     }
 
     fn permits(&self, permission: &Permission) -> bool {
-        let Some(grants) = &self.grants else { return true };
-        grants.iter().any(|grant| grant.permits(permission))
+        self.grants.is_none() || self.allow(&permission.access())
+    }
+
+    fn allow(&self, access: &Access<'_>) -> bool {
+        self.grants_in(access.namespace)
+            .any(|grant| grant.rule.permits(access))
+    }
+
+    /// The grants that apply in a namespace, or in the whole cluster without one.
+    pub(super) fn grants_in<'r>(
+        &'r self,
+        namespace: Option<&'r str>,
+    ) -> impl Iterator<Item = &'r Grant> + Clone {
+        let grants = self.grants.iter().flatten().chain(BASIC.iter());
+        grants.filter(move |grant| grant.namespace.is_none() || grant.namespace.as_deref() == namespace)
+    }
+
+    /// Whether the operator may write any role, with the verb `escalate`, or bind one, with `bind`.
+    pub(super) fn may_raise(
+        &mut self,
+        verb: &str,
+        resource: &str,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> bool {
+        let allowed = self.allow(&Access {
+            verb,
+            group: RBAC,
+            resource: Cow::Borrowed(resource),
+            namespace,
+            name,
+        });
+        if allowed {
+            self.raised.insert((verb.to_owned(), resource.to_owned()));
+        }
+        allowed
     }
 
     /// Records a required permission, and fails like the API server if it isn't granted.
@@ -239,8 +370,9 @@ impl Roles {
     }
 
     pub(super) fn review(&self, spec: &Value) -> Value {
-        let permission = Permission::of_review(&spec["resourceAttributes"]);
-        json!({ "allowed": permission.is_none_or(|permission| self.permits(&permission)) })
+        let attributes = &spec["resourceAttributes"];
+        // Paths that aren't resources aren't restricted here.
+        json!({ "allowed": attributes.is_null() || self.allow(&Access::of_review(attributes)) })
     }
 
     pub(super) fn missing(&self) -> impl Iterator<Item = &Permission> {
@@ -254,59 +386,46 @@ impl Roles {
             .missing()
             .map(|permission| format!("\n  {permission}\n    {}", permission.marker()))
             .collect();
+        let escalations = self.escalations.iter().map(Escalation::describe);
+        let lines: Vec<String> = lines.into_iter().chain(escalations).collect();
         let said = "the roles lack permissions that the operator used:";
         (!lines.is_empty()).then(|| format!("{said}{}", lines.concat()))
     }
 
     pub(super) fn unused(&self) -> Vec<String> {
         let grants = self.grants.iter().flatten();
-        let mut unused: Vec<String> = grants.flat_map(|grant| grant.unused(&self.asked)).collect();
+        let mut unused: Vec<String> = grants.flat_map(|grant| self.unused_of(grant)).collect();
         unused.dedup();
         unused
     }
-}
-
-impl Grant {
-    fn permits(&self, permission: &Permission) -> bool {
-        let has = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-        let any_of = permission
-            .subresource
-            .as_ref()
-            .map(|subresource| format!("*/{subresource}"));
-        // Rules with `resourceNames` never match requests without a name, e.g. `create`.
-        let is_named = match &permission.name {
-            _ if self.names.is_empty() => true,
-            Some(name) => self.names.contains(name),
-            None => false,
-        };
-        is_named
-            && (self.namespace.is_none() || self.namespace == permission.namespace)
-            && has(&self.verbs, permission.verb.as_str())
-            && has(&self.groups, &permission.group)
-            && (has(&self.resources, &permission.resource())
-                || any_of.is_some_and(|any| self.resources.contains(&any)))
-    }
 
     // Split the rule into individual permissions, since whole rules are rarely unused.
-    fn unused(&self, asked: &BTreeSet<Permission>) -> Vec<String> {
+    fn unused_of(&self, grant: &Grant) -> Vec<String> {
+        let Grant {
+            role,
+            namespace,
+            rule,
+        } = grant;
+        let in_place = |permission: &&Permission| namespace.is_none() || *namespace == permission.namespace;
         let mut unused = Vec::new();
-        for group in &self.groups {
-            for resource in &self.resources {
-                for verb in &self.verbs {
-                    let single = Grant {
-                        role: self.role.clone(),
-                        namespace: self.namespace.clone(),
+        for group in &rule.groups {
+            for resource in &rule.resources {
+                for verb in &rule.verbs {
+                    let single = Rule {
                         verbs: vec![verb.clone()],
                         groups: vec![group.clone()],
                         resources: vec![resource.clone()],
-                        names: self.names.clone(),
+                        names: rule.names.clone(),
+                        paths: Vec::new(),
                     };
-                    if !asked.iter().any(|permission| single.permits(permission)) {
+                    let mut asked = self.asked.iter().filter(in_place);
+                    let is_raised = group == RBAC && self.raised.contains(&(verb.clone(), resource.clone()));
+                    if !is_raised && !asked.any(|permission| single.permits(&permission.access())) {
                         let resource = match group.as_str() {
                             "" => resource.clone(),
                             group => format!("{resource} in {group}"),
                         };
-                        unused.push(format!("{}: {verb} {resource}", self.role));
+                        unused.push(format!("{role}: {verb} {resource}"));
                     }
                 }
             }
@@ -321,10 +440,6 @@ fn grants_of(role: &Value, place: Option<&Value>) -> Vec<Grant> {
         "" | PLACEHOLDER => OWN_NAMESPACE.to_owned(),
         namespace => namespace.to_owned(),
     });
-    let texts = |value: &Value| {
-        let items = value.as_array().into_iter().flatten();
-        items.filter_map(|item| Some(item.as_str()?.to_owned())).collect()
-    };
     let rules = role["rules"].as_array().into_iter().flatten();
     let rules = rules.map(|rule| Grant {
         role: format!(
@@ -333,10 +448,7 @@ fn grants_of(role: &Value, place: Option<&Value>) -> Vec<Grant> {
             string_at(role, "/metadata/name")
         ),
         namespace: namespace.clone(),
-        verbs: texts(&rule["verbs"]),
-        groups: texts(&rule["apiGroups"]),
-        resources: texts(&rule["resources"]),
-        names: texts(&rule["resourceNames"]),
+        rule: Rule::read(rule),
     });
     rules.collect()
 }

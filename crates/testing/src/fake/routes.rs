@@ -6,15 +6,16 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::kinds::Definition;
+use super::read::version_of_get;
 use super::request::{Request, Verb};
-use super::roles::Roles;
 use super::store::State;
 use super::view::View;
 use super::warnings::Warnings;
 use super::watch::Watch;
 use super::webhooks::Reviews;
 use super::write::Writer;
-use super::{Shared, scale};
+use super::{Shared, parameters, patch, scale};
 
 #[derive(Debug, Default)]
 pub(super) struct Headers {
@@ -42,14 +43,18 @@ pub(super) fn answer_request(
     reviews: &Reviews,
 ) -> Result<Answer, Failure> {
     let Some(definition) = state.kind(&request.id()).cloned() else {
-        return Ok(Answer::NoSuchPath);
+        return no_such_path(state, request);
     };
     let one = request.name.is_some() || request.verb == Verb::Create;
     // The namespace may only be omitted in lists and watches of namespaced kinds.
+    let one = one || request.verb == Verb::DeleteCollection;
     let misplaced = request.namespace.is_some() != definition.namespaced && (one || !definition.namespaced);
     let Some(version) = definition.version(&request.version).filter(|_| !misplaced) else {
-        return Ok(Answer::NoSuchPath);
+        return no_such_path(state, request);
     };
+    check_method(request, &definition)?;
+    let applies = headers.content_type.starts_with(patch::APPLY);
+    parameters::check_parameters(request, applies)?;
     let view = View::new(definition.clone(), version, &headers.accept);
     // The default field manager is the User-Agent up to the first slash.
     let agent = headers
@@ -77,6 +82,38 @@ pub(super) fn answer_request(
     call.answer(shared)
 }
 
+/// Groups of built-in kinds answer unknown paths with a `Status`, all others with a page.
+fn no_such_path(state: &State, request: &Request) -> Result<Answer, Failure> {
+    let mut kinds = state.kinds().filter(|kind| !kind.custom);
+    let is_collection = request.name.is_none() && request.namespace.is_none();
+    let is_write = matches!(request.verb, Verb::Create | Verb::DeleteCollection);
+    match kinds.find(|kind| kind.id == request.id()) {
+        // Collections of all namespaces can only be read.
+        Some(kind) if kind.namespaced && is_collection && is_write => Err(Failure::method_not_allowed()),
+        Some(_) => Err(Failure::unknown_path()),
+        None if state.is_builtin_group(&request.group) => Err(Failure::unknown_path()),
+        None => Ok(Answer::NoSuchPath),
+    }
+}
+
+/// Objects are created in their folder, and changed by name.
+fn check_method(request: &Request, definition: &Definition) -> Result<(), Failure> {
+    let is_named = request.name.is_some();
+    let is_allowed = match request.verb {
+        // Custom resources have a single handler for all paths, which ignores the name.
+        Verb::Create => !is_named || request.subresource.is_some() || definition.custom,
+        Verb::Update | Verb::Patch => is_named,
+        _ => true,
+    };
+    if is_allowed && (!definition.review || request.verb == Verb::Create) {
+        return Ok(());
+    }
+    match definition.custom {
+        true => Err(Failure::bad_request("name must be provided")),
+        false => Err(Failure::method_not_allowed()),
+    }
+}
+
 struct Call<'a> {
     state: &'a mut State,
     headers: &'a Headers,
@@ -90,9 +127,17 @@ impl Call<'_> {
         match request.subresource.as_deref() {
             None => {}
             Some("status") if version.status && !matches!(request.verb, Verb::Create | Verb::Delete) => {}
-            Some("scale") => return self.scale(),
-            Some("eviction") => return self.evict(),
-            Some(_) => return Ok(Answer::NoSuchPath),
+            Some("scale") if version.scale.is_some() => return self.scale(),
+            Some("eviction") if self.is_create_of("Pod") => {
+                return Ok(Answer::Object(201, self.state.evict(self.writer)?));
+            }
+            Some("binding") if self.is_create_of("Pod") => {
+                return Ok(Answer::Object(201, self.state.bind(self.writer)?));
+            }
+            Some("token") if self.is_create_of("ServiceAccount") => {
+                return Ok(Answer::Object(201, self.state.request_token(self.writer)?));
+            }
+            Some(_) => return Err(self.unknown_subresource()),
         }
         self.whole(shared)
     }
@@ -103,10 +148,14 @@ impl Call<'_> {
             request, definition, ..
         } = writer;
         if definition.review {
-            return review(writer, &self.state.roles);
+            return Ok(Answer::Object(201, self.state.review(writer)?));
         }
         let (code, object) = match request.verb {
             Verb::Get => {
+                let wanted = version_of_get(request.parameter("resourceVersion"))?;
+                if let Some(wanted) = wanted.filter(|wanted| *wanted > self.state.version()) {
+                    return Err(Failure::too_large_version(wanted, self.state.version()));
+                }
                 let stored = self.state.named(request)?;
                 let read = writer.versions().get(&stored, writer.version)?;
                 return Ok(Answer::Object(200, self.view.show(&read)));
@@ -150,7 +199,7 @@ impl Call<'_> {
     fn scale(self) -> Result<Answer, Failure> {
         let Writer { request, version, .. } = self.writer;
         let Some(paths) = &version.scale else {
-            return Ok(Answer::NoSuchPath);
+            return Err(self.unknown_subresource());
         };
         let stored = self.state.named(request)?;
         let object = self.writer.versions().get(&stored, version)?;
@@ -169,7 +218,7 @@ impl Call<'_> {
                 wanted
             }
             Verb::Patch => return Err(Failure::unsupported_patch(&["application/merge-patch+json"])),
-            _ => return Ok(Answer::NoSuchPath),
+            _ => return Err(Failure::method_not_allowed()),
         };
         let new = scale::set_replicas(&object, &wanted, paths, self.writer.definition.custom)?;
         drop(object);
@@ -178,45 +227,24 @@ impl Call<'_> {
         Ok(Answer::Object(200, scale::to_scale(&saved, paths)))
     }
 
-    // There are no disruption budgets, so evictions always delete the Pod.
-    fn evict(self) -> Result<Answer, Failure> {
+    fn is_create_of(&self, kind: &str) -> bool {
         let Writer {
             request, definition, ..
         } = self.writer;
-        if definition.kind != "Pod" || definition.custom || request.verb != Verb::Create {
-            return Ok(Answer::NoSuchPath);
-        }
-        self.state.delete(self.writer)?;
-        let done =
-            json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
-        Ok(Answer::Object(201, done))
+        definition.kind == kind && !definition.custom && request.verb == Verb::Create
     }
-}
 
-// Every client is authenticated, and all but the operator's are unrestricted.
-fn review(writer: Writer<'_>, roles: &Roles) -> Result<Answer, Failure> {
-    if writer.request.verb != Verb::Create {
-        return Ok(Answer::NoSuchPath);
-    }
-    let mut object = writer.sent()?;
-    let operator = roles.user().filter(|_| !writer.request.by_admin);
-    object["status"] = match (writer.definition.kind.as_str(), operator) {
-        ("SelfSubjectAccessReview", Some(_)) => roles.review(&object["spec"]),
-        ("SubjectAccessReview" | "LocalSubjectAccessReview", _)
-            if roles.user().is_some_and(|user| object["spec"]["user"] == user) =>
-        {
-            roles.review(&object["spec"])
+    fn unknown_subresource(&self) -> Failure {
+        let Writer {
+            request, definition, ..
+        } = self.writer;
+        match (definition.custom, request.subresource.as_deref()) {
+            (true, Some("status")) if self.writer.version.status => {
+                Failure::unsupported_verb(&definition.id, request.verb.as_str())
+            }
+            (true, _) => Failure::not_found(&definition.id, request.name.as_deref().unwrap_or_default()),
+            (false, Some("status")) if self.writer.version.status => Failure::method_not_allowed(),
+            (false, _) => Failure::unknown_path(),
         }
-        ("SelfSubjectReview", Some(user)) => json!({
-            "userInfo": { "username": user, "groups": ["system:serviceaccounts", "system:authenticated"] },
-        }),
-        ("TokenReview", _) => json!({
-            "authenticated": true, "user": { "username": "system:admin", "groups": ["system:masters"] },
-        }),
-        ("SelfSubjectReview", None) => json!({
-            "userInfo": { "username": "system:admin", "groups": ["system:masters", "system:authenticated"] },
-        }),
-        _ => json!({ "allowed": true }),
-    };
-    Ok(Answer::Object(201, object))
+    }
 }

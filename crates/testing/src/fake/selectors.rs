@@ -1,8 +1,6 @@
 //! Label and field selectors for lists and watches.
 
-use std::iter::Peekable;
-use std::str::Chars;
-
+use rbuilder_judge::go;
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -26,6 +24,8 @@ enum Requirement {
     NotIn(String, Vec<String>),
     Exists(String),
     Absent(String),
+    Less(String, i64),
+    Greater(String, i64),
 }
 
 impl Selector {
@@ -34,9 +34,14 @@ impl Selector {
         for (field, ..) in &fields {
             let known = matches!(field.as_str(), "metadata.name" | "metadata.namespace");
             if !known && !version.selectable.contains(field) {
-                return Err(Failure::bad_request(format!(
-                    "field label not supported: {field}"
-                )));
+                let has_own_fields = version.is_custom() || !version.selectable.is_empty();
+                return Err(Failure::bad_request(match has_own_fields {
+                    true => format!("field label not supported: {field}"),
+                    false => format!(
+                        "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+                        go::quote(field)
+                    ),
+                }));
             }
         }
         Ok(Self {
@@ -81,6 +86,7 @@ impl Selector {
 impl Requirement {
     fn holds(&self, object: &Value) -> bool {
         let label = |name: &str| object["metadata"]["labels"].get(name).and_then(Value::as_str);
+        let number = |name: &str| label(name)?.parse::<i64>().ok();
         let is_among = |name: &str, values: &[String]| {
             label(name).is_some_and(|label| values.iter().any(|value| value == label))
         };
@@ -89,6 +95,8 @@ impl Requirement {
             Self::NotIn(name, values) => !is_among(name, values),
             Self::Exists(name) => label(name).is_some(),
             Self::Absent(name) => label(name).is_none(),
+            Self::Less(name, bound) => number(name).is_some_and(|number| number < *bound),
+            Self::Greater(name, bound) => number(name).is_some_and(|number| number > *bound),
         }
     }
 }
@@ -114,103 +122,226 @@ fn parse_field_selector(text: &str) -> Result<Vec<(String, bool, String)>, Failu
                 let message = format!("invalid selector: '{text}'; can't understand '{term}'");
                 return Err(Failure::bad_request(message));
             };
-            Ok((field.to_owned(), equal, value.to_owned()))
+            Ok((field.to_owned(), equal, unescape(value)?))
         })
         .collect()
 }
 
+/// Values of field selectors escape backslashes, commas and equals signs.
+fn unescape(value: &str) -> Result<String, Failure> {
+    let mut plain = String::new();
+    let mut letters = value.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '=' => {
+                let message = "invalid field selector: unescaped character in value: 61";
+                return Err(Failure::bad_request(message));
+            }
+            '\\' => plain.extend(letters.next()),
+            letter => plain.push(letter),
+        }
+    }
+    Ok(plain)
+}
+
 fn parse_label_selector(text: &str) -> Result<Vec<Requirement>, Failure> {
-    let mut reader = Reader {
-        rest: text.chars().peekable(),
-    };
-    let mut found = Vec::new();
-    loop {
-        reader.skip_space();
-        if reader.rest.peek().is_none() {
-            return Ok(found);
-        }
-        found.push(reader.requirement()?);
-        reader.skip_space();
-        match reader.rest.next() {
-            Some(',') | None => {}
-            Some(other) => return Err(parse_error(&other.to_string(), "',' or the end")),
+    LabelParser::new(text).selector().map_err(Failure::bad_request)
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    End,
+    Word(String),
+    In,
+    NotIn,
+    /// `=`, `==`, `!=`, `!`, `,`, `(`, `)`, `<` or `>`.
+    Symbol(&'static str),
+}
+
+/// In Go's map order doesn't matter: the longest symbol wins.
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", ",", "(", ")", "<", ">"];
+const OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
+
+impl Token {
+    fn text(&self) -> &str {
+        match self {
+            Self::End => "",
+            Self::Word(word) => word,
+            Self::In => "in",
+            Self::NotIn => "notin",
+            Self::Symbol(symbol) => symbol,
         }
     }
 }
 
-fn parse_error(found: &str, expected: &str) -> Failure {
-    Failure::bad_request(format!(
-        "unable to parse requirement: found '{found}', expected: {expected}"
-    ))
+/// A port of the parser in `k8s.io/apimachinery/pkg/labels`, with its messages.
+struct LabelParser {
+    tokens: Vec<Token>,
+    position: usize,
 }
 
-struct Reader<'a> {
-    rest: Peekable<Chars<'a>>,
-}
-
-impl Reader<'_> {
-    fn skip_space(&mut self) {
-        while self.rest.next_if(|next| next.is_whitespace()).is_some() {}
-    }
-
-    fn takes(&mut self, wanted: char) -> bool {
-        self.skip_space();
-        self.rest.next_if_eq(&wanted).is_some()
-    }
-
-    fn word(&mut self) -> String {
-        self.skip_space();
-        let mut word = String::new();
-        while let Some(next) = self.rest.next_if(|next| !" ,()=!".contains(*next)) {
-            word.push(next);
-        }
-        word
-    }
-
-    fn requirement(&mut self) -> Result<Requirement, Failure> {
-        if self.takes('!') {
-            return Ok(Requirement::Absent(self.word()));
-        }
-        let name = self.word();
-        if name.is_empty() {
-            return Err(parse_error("", "!, identifier, or 'end of string'"));
-        }
-        self.skip_space();
-        match self.rest.peek() {
-            None | Some(',') => Ok(Requirement::Exists(name)),
-            Some('=') => {
-                while self.takes('=') {}
-                Ok(Requirement::In(name, vec![self.word()]))
-            }
-            Some('!') => {
-                self.rest.next();
-                if !self.takes('=') {
-                    return Err(parse_error("!", "!="));
+impl LabelParser {
+    fn new(text: &str) -> Self {
+        let mut tokens = Vec::new();
+        let mut rest = text.trim_start_matches(is_space);
+        while !rest.is_empty() {
+            let token = match SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
+                Some(symbol) => Token::Symbol(symbol),
+                None => {
+                    let end = rest.find(|next| is_space(next) || "=!,()<>".contains(next));
+                    match &rest[..end.unwrap_or(rest.len())] {
+                        "in" => Token::In,
+                        "notin" => Token::NotIn,
+                        word => Token::Word(word.to_owned()),
+                    }
                 }
-                Ok(Requirement::NotIn(name, vec![self.word()]))
-            }
-            Some(_) => match self.word().as_str() {
-                "in" => Ok(Requirement::In(name, self.values()?)),
-                "notin" => Ok(Requirement::NotIn(name, self.values()?)),
-                other => Err(parse_error(other, "in, notin, =, ==, !=, gt, lt")),
-            },
+            };
+            rest = rest[token.text().len()..].trim_start_matches(is_space);
+            tokens.push(token);
+        }
+        Self { tokens, position: 0 }
+    }
+
+    fn peek(&self) -> Token {
+        self.tokens.get(self.position).cloned().unwrap_or(Token::End)
+    }
+
+    /// Like `peek`, but `in` and `notin` are words.
+    fn peek_word(&self) -> Token {
+        match self.peek() {
+            token @ (Token::In | Token::NotIn) => Token::Word(token.text().to_owned()),
+            token => token,
         }
     }
 
-    fn values(&mut self) -> Result<Vec<String>, Failure> {
-        if !self.takes('(') {
-            return Err(parse_error("", "'('"));
-        }
-        let mut values = vec![self.word()];
-        while self.takes(',') {
-            values.push(self.word());
-        }
-        if self.takes(')') {
-            Ok(values)
-        } else {
-            Err(parse_error("", "',' or ')'"))
+    fn next(&mut self) -> Token {
+        let token = self.peek();
+        self.position += 1;
+        token
+    }
+
+    fn next_word(&mut self) -> Token {
+        let token = self.peek_word();
+        self.position += 1;
+        token
+    }
+
+    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+        let mut found = Vec::new();
+        loop {
+            match self.peek_word() {
+                Token::End => return Ok(found),
+                Token::Word(_) | Token::Symbol("!") => {}
+                other => {
+                    let expected = "!, identifier, or 'end of string'";
+                    return Err(unexpected(&other, expected));
+                }
+            }
+            let requirement = self.requirement();
+            found.push(requirement.map_err(|why| format!("unable to parse requirement: {why}"))?);
+            match self.next_word() {
+                Token::End => return Ok(found),
+                Token::Symbol(",") => match self.peek_word() {
+                    Token::Word(_) | Token::Symbol("!") => {}
+                    other => return Err(unexpected(&other, "identifier after ','")),
+                },
+                other => return Err(unexpected(&other, "',' or 'end of string'")),
+            }
         }
     }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let is_negated = self.peek_word() == Token::Symbol("!");
+        if is_negated {
+            self.position += 1;
+        }
+        let name = match self.next_word() {
+            Token::Word(name) => name,
+            other => return Err(unexpected(&other, "identifier")),
+        };
+        if is_negated {
+            return Ok(Requirement::Absent(name));
+        }
+        if matches!(self.peek_word(), Token::End | Token::Symbol(",")) {
+            return Ok(Requirement::Exists(name));
+        }
+        match self.next() {
+            Token::In => Ok(Requirement::In(name, self.values()?)),
+            Token::NotIn => Ok(Requirement::NotIn(name, self.values()?)),
+            Token::Symbol("=" | "==") => Ok(Requirement::In(name, vec![self.value()?])),
+            Token::Symbol("!=") => Ok(Requirement::NotIn(name, vec![self.value()?])),
+            Token::Symbol("<") => Ok(Requirement::Less(name, self.number()?)),
+            Token::Symbol(">") => Ok(Requirement::Greater(name, self.number()?)),
+            other => Err(unexpected(&other, OPERATORS)),
+        }
+    }
+
+    fn value(&mut self) -> Result<String, String> {
+        if matches!(self.peek_word(), Token::End | Token::Symbol(",")) {
+            return Ok(String::new());
+        }
+        match self.next_word() {
+            Token::Word(value) => Ok(value),
+            other => Err(unexpected(&other, "identifier")),
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        let value = self.value()?;
+        let why = "for 'Gt', 'Lt' operators, the value must be an integer";
+        value
+            .parse()
+            .map_err(|_| format!("values[0]: Invalid value: {}: {why}", go::quote(&value)))
+    }
+
+    fn values(&mut self) -> Result<Vec<String>, String> {
+        match self.next_word() {
+            Token::Symbol("(") => {}
+            other => return Err(format!("found '{}' expected: '('", other.text())),
+        }
+        let first = self.peek_word();
+        match &first {
+            Token::Symbol(")") => {
+                self.position += 1;
+                return Ok(vec![String::new()]);
+            }
+            Token::Word(_) | Token::Symbol(",") => {}
+            other => return Err(unexpected(other, "',', ')' or identifier")),
+        }
+        let mut values = Vec::new();
+        loop {
+            match self.next_word() {
+                Token::Word(value) => {
+                    values.push(value);
+                    match self.peek_word() {
+                        Token::Symbol(",") => {}
+                        Token::Symbol(")") => break,
+                        other => return Err(unexpected(&other, "',' or ')'")),
+                    }
+                }
+                Token::Symbol(",") => {
+                    if values.is_empty() || self.peek_word() == Token::Symbol(",") {
+                        values.push(String::new());
+                    }
+                    if self.peek_word() == Token::Symbol(")") {
+                        values.push(String::new());
+                        break;
+                    }
+                }
+                other => return Err(unexpected(&other, "',', or identifier")),
+            }
+        }
+        self.position += 1;
+        Ok(values)
+    }
+}
+
+fn unexpected(found: &Token, expected: &str) -> String {
+    format!("found '{}', expected: {expected}", found.text())
+}
+
+fn is_space(letter: char) -> bool {
+    matches!(letter, ' ' | '\t' | '\r' | '\n')
 }
 
 #[cfg(test)]
@@ -236,6 +367,9 @@ mod tests {
             ("none notin (a)", true),
             ("app=web,tier/x=", true),
             ("app=web, !tier/x", false),
+            ("app in (,web)", true),
+            ("app notin ()", true),
+            ("size > 1", false),
         ] {
             let found = parse_label_selector(selector)
                 .unwrap()
@@ -243,8 +377,29 @@ mod tests {
                 .all(|one| one.holds(&object));
             assert_eq!(found, expected, "{selector}");
         }
-        for bad in ["a b c", "a in b", "a in (b", "=a", "a!b"] {
-            assert!(parse_label_selector(bad).is_err(), "{bad}");
+        for (bad, expected) in [
+            (
+                "a b c",
+                "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+            ),
+            ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+            (
+                "a in (b",
+                "unable to parse requirement: found '', expected: ',' or ')'",
+            ),
+            ("=a", "found '=', expected: !, identifier, or 'end of string'"),
+            (
+                "a!b",
+                "unable to parse requirement: found '!', expected: in, notin, =, ==, !=, gt, lt",
+            ),
+            (
+                "a===1",
+                "unable to parse requirement: found '=', expected: identifier",
+            ),
+            ("a,", "found '', expected: identifier after ','"),
+        ] {
+            let failure = parse_label_selector(bad).expect_err(bad);
+            assert_eq!(failure.message(), expected);
         }
     }
 

@@ -317,7 +317,9 @@ impl ApiServer {
     }
 
     /// Runs a garbage collector that deletes objects whose owners are all gone, respects
-    /// propagation policies, and empties and removes terminating namespaces.
+    /// propagation policies, and empties and removes terminating namespaces. Also ends the
+    /// protection of claims that no Pod mounts, and removes terminating Pods, as their kubelet
+    /// would.
     ///
     /// It proceeds like the collector in a cluster: one object at a time, with 10 ms on tokio's
     /// clock between steps. The operator can therefore act between steps, and tests must wait for
@@ -339,7 +341,9 @@ impl ApiServer {
     }
 
     /// Restricts clients returned by [`client`](Self::client) to the permissions granted by roles.
-    /// All other requests are forbidden, with kube-apiserver's messages.
+    /// All other requests are forbidden, with kube-apiserver's messages. As on a real server, an
+    /// operator that writes roles needs their rules or the verb `escalate`, and one that binds a
+    /// role needs its rules or the verb `bind`.
     ///
     /// Reads the manifests in a directory such as `config/rbac`: the roles bound to a service
     /// account or, without such bindings, all roles. `system`, kustomize's placeholder for the
@@ -620,10 +624,21 @@ impl ApiServer {
         if matches!(path, "/healthz" | "/livez" | "/readyz") {
             return response(200, Full::from("ok").boxed_unsync());
         }
-        match self.shared.state().document(path, accept) {
-            Some(document) => json_response(200, &document),
-            None => no_such_path(),
+        let state = self.shared.state();
+        if let Some(document) = state.document(path, accept) {
+            return json_response(200, &document);
         }
+        let mut segments = path.split('/').skip(1);
+        let group = match segments.next() {
+            Some("api") => Some(""),
+            Some("apis") => segments.next(),
+            _ => None,
+        };
+        if group.is_some_and(|group| state.is_builtin_group(group)) {
+            let failure = Failure::unknown_path();
+            return json_response(failure.code, &failure.to_json());
+        }
+        no_such_path()
     }
 }
 

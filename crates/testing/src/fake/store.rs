@@ -204,6 +204,11 @@ impl State {
         self.kinds.get(id)
     }
 
+    /// Whether a group has built-in kinds. Its paths have a handler of their own.
+    pub(super) fn is_builtin_group(&self, group: &str) -> bool {
+        self.kinds().any(|kind| !kind.custom && kind.id.group == group)
+    }
+
     // The new kind may contain owners of existing objects, so wake the collector.
     pub(super) fn serve(&mut self, mut definition: Definition) {
         self.collector = self.collector.take().map(Collector::looking_again);
@@ -320,6 +325,15 @@ impl State {
     pub(super) fn now(&self) -> String {
         let now = self.taken.now.unwrap_or_else(|| self.clock.now());
         now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// The time in some seconds, in the metadata format.
+    pub(super) fn now_after(&self, seconds: i64) -> String {
+        let now = self.taken.now.unwrap_or_else(|| self.clock.now());
+        let later = now
+            .checked_add(jiff::SignedDuration::from_secs(seconds))
+            .unwrap_or(now);
+        later.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Generates a uid that looks like a UUID but is the same in every run.

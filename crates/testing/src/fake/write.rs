@@ -50,7 +50,12 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
-        self.request.parameter("dryRun") == "All" || self.request.body["dryRun"][0] == "All"
+        // A deletion with a body ignores the parameter.
+        let is_deletion = matches!(self.request.verb, Verb::Delete | Verb::DeleteCollection);
+        match &self.request.body {
+            body if is_deletion && !body.is_null() => body["dryRun"][0] == "All",
+            _ => self.request.parameter("dryRun") == "All",
+        }
     }
 
     pub(super) fn manager(&self, applies: bool, now: String) -> Manager {
@@ -197,6 +202,7 @@ impl State {
         // Allocated fields have no manager.
         self.allocate(writer, old.as_deref(), &mut new)?;
         self.validate(writer, old.as_deref(), &new)?;
+        let charges = self.check_quotas(writer, old.as_deref(), &new)?;
         if old.is_none() {
             self.check_absent(writer, &new)?;
         }
@@ -224,6 +230,7 @@ impl State {
         if let Some(described) = served {
             self.serve(described);
         }
+        self.charge(charges);
         Ok(self.settle(
             writer.id(),
             key_of(writer.request, string_at(&new, "/metadata/name")),
@@ -255,7 +262,7 @@ impl State {
         self.put(id, key, object)
     }
 
-    /// Calls the mutating webhooks.
+    /// Runs the mutating admission plugins and webhooks.
     fn admit(
         &mut self,
         writer: Writer<'_>,
@@ -266,14 +273,18 @@ impl State {
         if old.is_none() {
             self.check_namespace(writer, string_at(&object, "/metadata/name"))?;
         }
-        if !writer.is_reviewed() {
+        self.check_escalation(writer, old, &object)?;
+        if !writer.is_reviewed() && !writer.is_plugged() {
             return Ok((object, managers));
         }
         // Update the managers before calling webhooks; fields changed by webhooks remain unmanaged.
         let before = object.clone();
         self.note_managers(writer, old, &mut object, managers.clone())?;
         let noted = object.clone();
-        let object = self.mutate(writer, old, object)?;
+        self.run_plugins(writer, old, &mut object)?;
+        if writer.is_reviewed() {
+            object = self.mutate(writer, old, object)?;
+        }
         if object == noted {
             return Ok((before, managers));
         }
@@ -284,7 +295,7 @@ impl State {
     fn check_absent(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
         let name = string_at(object, "/metadata/name");
         match self.get(writer.id(), &key_of(writer.request, name)) {
-            Some(_) => Err(Failure::already_exists(writer.id(), name)),
+            Some(existing) => Err(Failure::already_exists(writer.id(), existing)),
             None => Ok(()),
         }
     }
@@ -304,7 +315,8 @@ impl State {
             fields.remove("status");
         }
         if !definition.custom {
-            builtin::complete_object(&definition.kind, &mut object);
+            let has_status = writer.version.status;
+            builtin::complete_object(&definition.kind, &mut object, has_status, &self.now());
         }
         let mut object = writer.judge_new(object)?;
         if is_versioned && writer.request.verb == Verb::Create {
@@ -321,9 +333,6 @@ impl State {
                 "selfLink",
             ] {
                 metadata.remove(name);
-            }
-            if !definition.counts_generation {
-                metadata.remove("generation");
             }
             metadata.insert("uid".to_owned(), uid.into());
             metadata.insert("creationTimestamp".to_owned(), now.into());
@@ -397,13 +406,7 @@ fn update_object(writer: Writer<'_>, old: &Value, mut new: Value) -> Result<Valu
 /// by the judge.
 fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
     if writer.part() == "status" {
-        let status = new.as_object_mut().and_then(|fields| fields.remove("status"));
-        let uid = new["metadata"].get("uid").cloned();
-        *new = old.clone();
-        set(new, "status", status);
-        if uid.is_some() {
-            set(&mut new["metadata"], "uid", uid);
-        }
+        keep_all_but_status(writer, old, new);
     } else if writer.version.status {
         set(new, "status", old.get("status").cloned());
     }
@@ -421,6 +424,23 @@ fn keep_server_fields(writer: Writer<'_>, old: &Value, new: &mut Value) {
             set(&mut new["metadata"], name, metadata.get(name).cloned());
         }
     }
+}
+
+/// Unlike for custom resources, a write of the status may change most of the metadata.
+fn keep_all_but_status(writer: Writer<'_>, old: &Value, new: &mut Value) {
+    let (status, mut metadata) = (new["status"].take(), new["metadata"].take());
+    let kept: &[&str] = match writer.definition.kind.as_str() {
+        "Deployment" => &["labels"],
+        "Pod" => &["ownerReferences"],
+        _ => &[],
+    };
+    for name in kept {
+        set(&mut metadata, name, old["metadata"].get(*name).cloned());
+    }
+    *new = old.clone();
+    set(new, "status", Some(status));
+    set(new, "metadata", Some(metadata));
+    builtin::encode_status(&writer.definition.kind, new);
 }
 
 fn check_identity(writer: Writer<'_>, old: &Value, new: &Value) -> Result<(), Failure> {
@@ -449,7 +469,8 @@ fn set(object: &mut Value, name: &str, value: Option<Value>) {
 
 fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
     // For custom resources, the judge increments it.
-    if !writer.definition.counts_generation || writer.definition.custom {
+    let is_counted = writer.definition.counts_generation && !writer.definition.custom;
+    if !is_counted || writer.part() == "status" {
         return;
     }
     let ignored: &[&str] = match writer.version.status || *writer.id() == ResourceId::crds() {
@@ -460,7 +481,9 @@ fn count_generation(writer: Writer<'_>, old: Option<&Value>, new: &mut Value) {
         None => 1,
         Some(old) => {
             let before = old["metadata"]["generation"].as_i64().unwrap_or(1);
-            before + i64::from(!is_same_except(ignored, old, new))
+            let is_changed = !is_same_except(ignored, old, new);
+            let kind = &writer.definition.kind;
+            before + i64::from(builtin::changes_generation(kind, old, new, is_changed))
         }
     };
     new["metadata"]["generation"] = generation.into();

@@ -1,0 +1,245 @@
+//! Rights to give rights: nobody may grant permissions that they lack.
+//!
+//! A client that writes roles needs their rules, or the verb `escalate` on the role. A client that
+//! writes bindings needs the rules of the bound role, or the verb `bind` on it. Follows
+//! `pkg/registry/rbac` of Kubernetes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rbuilder_judge::go;
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::identity::groups_of;
+use super::kinds::{ResourceId, string_at};
+use super::roles::{Grant, Rule};
+use super::store::State;
+use super::write::Writer;
+
+pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Rights that the operator tried to grant although it lacks them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Escalation {
+    /// E.g. `create roles.rbac.authorization.k8s.io default/reader`.
+    request: String,
+    /// The resource and the verb that would permit it.
+    resource: &'static str,
+    verb: &'static str,
+    rights: Vec<String>,
+}
+
+impl Escalation {
+    /// The rights, and the marker that permits to grant any.
+    pub(super) fn describe(&self) -> String {
+        let Self {
+            request,
+            resource,
+            verb,
+            rights,
+        } = self;
+        let rights: Vec<String> = rights.iter().map(|rule| format!("\n    {rule}")).collect();
+        format!(
+            "\n  {request} grants rights that the operator itself lacks:{}\n    \
+             #[rbac(groups = \"{RBAC}\", resources = \"{resource}\", verbs = [\"{verb}\"])]",
+            rights.concat()
+        )
+    }
+}
+
+impl State {
+    /// Fails if the operator grants rights that it doesn't have.
+    pub(super) fn check_escalation(
+        &mut self,
+        writer: Writer<'_>,
+        old: Option<&Value>,
+        object: &Value,
+    ) -> Result<(), Failure> {
+        let definition = writer.definition;
+        if definition.id.group != RBAC || definition.custom || writer.request.by_admin {
+            return Ok(());
+        }
+        let Some(user) = self.roles.user().map(str::to_owned) else {
+            return Ok(());
+        };
+        if old.is_some_and(|old| changes_only_ownership(old, object)) {
+            return Ok(());
+        }
+        let namespace = writer.request.namespace.as_deref();
+        let name = string_at(object, "/metadata/name");
+        let is_binding = definition.kind.ends_with("Binding");
+        let kind = match is_binding {
+            true => string_at(object, "/roleRef/kind"),
+            false => &definition.kind,
+        };
+        let resource = if kind == "Role" { "roles" } else { "clusterroles" };
+        let (verb, role) = match is_binding {
+            true => ("bind", Some(string_at(object, "/roleRef/name"))),
+            // A request to create a role has no name.
+            false => ("escalate", writer.request.name.as_deref()),
+        };
+        if self.roles.may_raise(verb, resource, namespace, role) {
+            return Ok(());
+        }
+        let rules = match is_binding {
+            true => self.rules_of(writer, resource, string_at(object, "/roleRef/name"))?,
+            false => rules_in(&object["rules"]),
+        };
+        let missing = missing_rights(&rules, self.roles.grants_in(namespace));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let groups: Vec<String> = groups_of(&user).iter().map(|group| go::quote(group)).collect();
+        let why = format!(
+            "user {} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+            go::quote(&user),
+            groups.join(" "),
+            missing.join("\n")
+        );
+        let mut request = writer.request.clone();
+        request.name = Some(name.to_owned());
+        self.roles.escalations.insert(Escalation {
+            request: request.to_string(),
+            resource,
+            verb,
+            rights: missing,
+        });
+        Err(Failure::forbidden(writer.id(), name, &why, None))
+    }
+
+    fn rules_of(&self, writer: Writer<'_>, resource: &str, name: &str) -> Result<Vec<Rule>, Failure> {
+        let namespace = writer.request.namespace.as_deref();
+        let namespace = namespace.filter(|_| resource == "roles").unwrap_or_default();
+        let role = self.get(
+            &ResourceId::new(RBAC, resource),
+            &(namespace.to_owned(), name.to_owned()),
+        );
+        // The message names the resource of the request.
+        let role = role.ok_or_else(|| Failure::not_found(writer.id(), name))?;
+        Ok(rules_in(&role["rules"]))
+    }
+}
+
+fn rules_in(rules: &Value) -> Vec<Rule> {
+    rules.as_array().into_iter().flatten().map(Rule::read).collect()
+}
+
+/// The garbage collector and owners may always change these.
+fn changes_only_ownership(old: &Value, new: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            for name in ["ownerReferences", "finalizers", "managedFields", "selfLink"] {
+                metadata.remove(name);
+            }
+        }
+        object
+    };
+    rest(old) == rest(new)
+}
+
+/// One permission of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Right<'r> {
+    Resource {
+        group: &'r str,
+        resource: &'r str,
+        name: Option<&'r str>,
+    },
+    Path(&'r str),
+}
+
+/// Returns the rights that no grant covers, in the server's format.
+fn missing_rights<'g>(rules: &[Rule], grants: impl Iterator<Item = &'g Grant> + Clone) -> Vec<String> {
+    let mut missing: BTreeMap<Right<'_>, Vec<&str>> = BTreeMap::new();
+    for (right, verb) in rules.iter().flat_map(rights_of) {
+        let is_covered = grants.clone().any(|grant| covers(&grant.rule, &right, verb));
+        if !is_covered {
+            missing.entry(right).or_default().push(verb);
+        }
+    }
+    let shown: BTreeSet<String> = missing
+        .iter()
+        .flat_map(|(right, verbs)| show(right, verbs))
+        .collect();
+    shown.into_iter().collect()
+}
+
+fn rights_of(rule: &Rule) -> Vec<(Right<'_>, &str)> {
+    let mut rights = Vec::new();
+    for group in &rule.groups {
+        for resource in &rule.resources {
+            let mut names: Vec<Option<&str>> = rule.names.iter().map(|name| Some(name.as_str())).collect();
+            if names.is_empty() {
+                names.push(None);
+            }
+            for verb in &rule.verbs {
+                let all = names.iter().map(|name| Right::Resource {
+                    group,
+                    resource,
+                    name: *name,
+                });
+                rights.extend(all.map(|right| (right, verb.as_str())));
+            }
+        }
+    }
+    for path in &rule.paths {
+        rights.extend(rule.verbs.iter().map(|verb| (Right::Path(path), verb.as_str())));
+    }
+    rights
+}
+
+fn covers(rule: &Rule, right: &Right<'_>, verb: &str) -> bool {
+    let has = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
+    if !has(&rule.verbs, verb) {
+        return false;
+    }
+    match right {
+        Right::Resource {
+            group,
+            resource,
+            name,
+        } => {
+            let any_of = resource.split_once('/').map(|(_, part)| format!("*/{part}"));
+            let is_named = rule.names.is_empty()
+                || name.is_some_and(|name| rule.names.iter().any(|known| known == name));
+            is_named
+                && has(&rule.groups, group)
+                && (has(&rule.resources, resource) || any_of.is_some_and(|any| rule.resources.contains(&any)))
+        }
+        Right::Path(path) => rule.paths.iter().any(|known| {
+            known == path
+                || known
+                    .strip_suffix('*')
+                    .is_some_and(|start| path.starts_with(start.trim_end_matches('*')))
+        }),
+    }
+}
+
+/// Formats rights like Go's `CompactString`. Verbs of a path aren't combined.
+fn show(right: &Right<'_>, verbs: &[&str]) -> Vec<String> {
+    let list = |items: &[&str]| {
+        let items: Vec<String> = items.iter().map(|item| go::quote(item)).collect();
+        format!("[{}]", items.join(" "))
+    };
+    match right {
+        Right::Resource {
+            group,
+            resource,
+            name,
+        } => {
+            let names = name.map(|name| format!(", ResourceNames:{}", list(&[name])));
+            vec![format!(
+                "{{APIGroups:{}, Resources:{}{}, Verbs:{}}}",
+                list(&[group]),
+                list(&[resource]),
+                names.unwrap_or_default(),
+                list(verbs)
+            )]
+        }
+        Right::Path(path) => verbs
+            .iter()
+            .map(|verb| format!("{{NonResourceURLs:{}, Verbs:{}}}", list(&[path]), list(&[verb])))
+            .collect(),
+    }
+}
