@@ -236,6 +236,69 @@ fn without_more() -> Faulty {
     })
 }
 
+/// A fourth version. Its conversion to the hub invents what the hub's schema rejects.
+mod inventive {
+    use super::*;
+
+    #[derive(CustomResource, CrdSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[kube(group = "trips.example.com", version = "v4", kind = "Tour", namespaced)]
+    pub(super) struct TourSpec {
+        pub(super) way: String,
+    }
+
+    impl From<super::Tour> for Tour {
+        fn from(tour: super::Tour) -> Self {
+            let way = tour.spec.way;
+            Self {
+                metadata: tour.metadata,
+                spec: TourSpec { way },
+            }
+        }
+    }
+
+    impl From<Tour> for super::Tour {
+        fn from(tour: Tour) -> Self {
+            let spec = super::TourSpec {
+                way: tour.spec.way,
+                seats: None,
+                by: Means::Train,
+                stops: vec![Stop {
+                    name: "a".to_owned(),
+                    minutes: 91,
+                }],
+                notes: BTreeMap::new(),
+            };
+            Self {
+                metadata: tour.metadata,
+                spec,
+                status: None,
+            }
+        }
+    }
+}
+
+#[test]
+fn normalization_does_not_hide_what_the_schema_rejects() {
+    let trip = RoundTrip::<Tour, inventive::Tour>::new().normalize_hub(|tour: &mut Tour| {
+        tour.spec = TourSpec {
+            way: std::mem::take(&mut tour.spec.way),
+            seats: None,
+            by: Means::Train,
+            stops: Vec::new(),
+            notes: BTreeMap::new(),
+        };
+        tour.status = None;
+    });
+    let caught = catch_unwind(AssertUnwindSafe(|| trip.assert()));
+    let said = caught
+        .expect_err("the hub is invalid")
+        .downcast::<String>()
+        .unwrap();
+    let expected = "an object is not preserved from trips.example.com/v1 to trips.example.com/v4 and back: the schema of \
+                    trips.example.com/v1 refuses the converted object: ";
+    assert!(said.starts_with(expected), "{said}");
+}
+
 #[test]
 fn lost_field_is_shown_on_a_minimal_object() {
     let lucky = || without_more().hub_when(|tour| tour.spec.seats != Some(13));

@@ -246,8 +246,8 @@ where
     ///
     /// # Panics
     ///
-    /// Panics if an object is modified or rejected by a conversion, or if the result is rejected by
-    /// the schema of the other version. The message contains the simplest such object and the
+    /// Panics if an object is modified or rejected by a conversion, or if the schema of its version
+    /// rejects the result of a conversion. The message contains the simplest such object and the
     /// differences.
     ///
     /// Also panics if no objects that conform to the schema can be generated.
@@ -304,19 +304,28 @@ where
             object: there.clone(),
         })?;
         let back = self.convert(&settled, &to.version, &from.version)?;
-        // If the schema rejects the object, the comparison shows the differences anyway.
-        let back = from.objects.admit(back.clone()).unwrap_or(back);
+        let admitted = from.objects.admit(back.clone());
+        // If the schema rejects the object, the differences are more helpful than its reason.
+        let shown = admitted.as_ref().unwrap_or(&back);
         let before = from.normal(object).map_err(Failure::Unread)?;
-        let after = from.normal(&back).map_err(Failure::Unread)?;
+        let after = from.normal(shown).map_err(Failure::Unread)?;
         let mut differences = Vec::new();
         compare("", &before, &after, &mut differences);
-        if differences.is_empty() {
-            return Ok(true);
+        if !differences.is_empty() {
+            return Err(Failure::Differs {
+                there: settled,
+                differences,
+            });
         }
-        Err(Failure::Differs {
-            there: settled,
-            differences,
-        })
+        // Normalization may hide what the API server would reject.
+        match admitted {
+            Ok(_) => Ok(true),
+            Err(reason) => Err(Failure::Unfit {
+                version: from.version.clone(),
+                reason,
+                object: back,
+            }),
+        }
     }
 
     fn convert(&self, object: &Value, from: &str, to: &str) -> Result<Value, Failure> {
