@@ -120,7 +120,7 @@ impl<S> Ctx<S> {
 
     /// A 404 may mean that the CRD was deleted (or replaced), so rediscover the kind next time.
     pub(super) fn forget_if_missing<K: Watchable>(&self, kind: &Kind<K>, error: &kube::Error) {
-        let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
+        let is_missing = matches!(error, kube::Error::Api(status) if status.code == 404);
         if let (true, Some(kind)) = (is_missing, kind.to_dynamic()) {
             self.shared.kinds.forget(&kind);
         }

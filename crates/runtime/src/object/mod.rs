@@ -201,7 +201,8 @@ impl DiscoveryError {
                 api_version,
                 source,
             },
-            kube::Error::Api(status) if status.is_not_found() => Self::NotServed {
+            // The API server's response for unknown paths isn't a `Status`, so it has no such reason.
+            kube::Error::Api(status) if status.code == 404 => Self::NotServed {
                 kind,
                 api_version,
                 source,
