@@ -24,8 +24,9 @@
 //! the API server would cost as much as the request that was just saved.
 //!
 //! The values of Secrets are never stored here, so that a memory dump of an operator only contains
-//! Secrets that it caches or is working with. As a consequence, applies of Secrets are always sent
-//! unless they are in a cache.
+//! Secrets that it caches or is working with. Instead, we store a keyed hash of them. If it is the
+//! hash of the values that the caller wants to apply, the response is completed with those. Otherwise
+//! the Secret also has values of others, and the apply is sent.
 
 use std::any::TypeId;
 use std::collections::hash_map::RandomState;
@@ -33,8 +34,9 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use k8s_openapi::ByteString;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::similar::Base;
 use crate::object::{AnyObject, Key, Kind};
@@ -43,6 +45,8 @@ use crate::object::{AnyObject, Key, Kind};
 const ENTRY_BYTES: usize = 320;
 /// Responses larger than this (in bytes) are not used as a base for diffs.
 const MAX_BASE: usize = 64 << 10;
+/// Annotation of `kubectl apply`, with a copy of the object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Responses to a controller's applies, as many as fit into the limit.
 pub(super) struct AppliedObjects {
@@ -86,6 +90,8 @@ struct Answer {
     version: String,
     /// The object as a diff to the base of its kind. `None` if it isn't stored here.
     object: Option<Box<[u8]>>,
+    /// Hash of the values that `object` lacks.
+    values: Option<BodyHash>,
 }
 
 impl Answer {
@@ -94,8 +100,25 @@ impl Answer {
     }
 }
 
+/// An answer that isn't encoded yet.
+struct NewAnswer {
+    body: BodyHash,
+    version: String,
+    json: Option<Vec<u8>>,
+    values: Option<BodyHash>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BodyHash([u64; 2]);
+
+/// What to store of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeps {
+    Whole,
+    /// Everything but the values of a Secret.
+    WithoutValues,
+    Nothing,
+}
 
 impl AppliedObjects {
     /// `limit` is in bytes; zero disables the store.
@@ -110,13 +133,17 @@ impl AppliedObjects {
     pub(super) fn hash(&self, body: &mut Value) -> BodyHash {
         // Ignore preconditions, which depend on our current knowledge of the object.
         let preconditions = ["uid", "resourceVersion"].map(|name| (name, take_metadata(body, name)));
-        let hash = BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(&*body)));
+        let hash = self.hash_value(body);
         for (name, value) in preconditions {
             if let Some(value) = value {
                 body["metadata"][name] = value;
             }
         }
         hash
+    }
+
+    fn hash_value(&self, value: &Value) -> BodyHash {
+        BodyHash([0, 1].map(|at: usize| self.hashers[at].hash_one(value)))
     }
 
     pub(super) fn version_of<K: AnyObject>(
@@ -130,24 +157,31 @@ impl AppliedObjects {
         (answer.body == body).then(|| answer.version.clone())
     }
 
-    pub(super) fn object_of<K: AnyObject>(&self, kind: &Kind<K>, key: &Key) -> Option<K> {
+    /// Returns the response to an apply with this body, if it's stored here.
+    pub(super) fn object_of<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: &Value) -> Option<K> {
         let answers = self.lock();
         let answer = answers.by_object.get(&(id_of(kind), key.clone()))?;
         let base = answers.bases.get(&id_of(kind))?;
-        let json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
+        let mut json = String::from_utf8(base.decode(answer.object.as_deref()?)?).ok()?;
+        if let Some(hash) = answer.values {
+            let values = values_of(body)?;
+            if self.hash_value(&values) != hash {
+                return None;
+            }
+            json = with_values(&json, values)?;
+        }
         // Deserialize from a `str`, as kube does for responses. `from_slice` would be monomorphized
         // for every `K` as well, which increases the compile time of all operators.
         serde_json::from_str(&json).ok()
     }
 
-    /// If `keeps` is `false`, remembers the response without the object itself: it must not be
-    /// stored, or it's in a cache anyway.
+    /// Remembers a response.
     pub(super) fn remember<K: AnyObject + Serialize>(
         &self,
         kind: &Kind<K>,
         body: BodyHash,
         object: &mut K,
-        keeps: bool,
+        keeps: Keeps,
     ) {
         let Some(version) = object.meta().resource_version.clone() else {
             return;
@@ -155,13 +189,30 @@ impl AppliedObjects {
         if self.limit == 0 {
             return;
         }
-        let json = keeps.then(|| to_json_without_managed_fields(object));
-        // Don't remember a response that can't be serialized.
-        let Some(json) = json.map_or(Some(None), |json| json.map(Some)) else {
-            return;
-        };
+        let (mut json, mut values) = (None, None);
+        if keeps != Keeps::Nothing {
+            // Don't remember a response that can't be serialized.
+            let Some(mut value) = to_json_without_managed_fields(object) else {
+                return;
+            };
+            if keeps == Keeps::WithoutValues {
+                values = take_values(&mut value).map(|values| self.hash_value(&values));
+            }
+            // Go through a `Value`, as for bodies. Serializing directly to bytes would be
+            // monomorphized for every `K` as well, which increases the compile time of all operators.
+            json = match keeps == Keeps::Whole || values.is_some() {
+                true => serde_json::to_vec(&value).ok(),
+                false => None,
+            };
+        }
         let id = (id_of(kind), Key::of(object));
-        self.lock().insert(id, body, version, json, self.limit);
+        let answer = NewAnswer {
+            body,
+            version,
+            json,
+            values,
+        };
+        self.lock().insert(id, answer, self.limit);
     }
 
     fn lock(&self) -> MutexGuard<'_, Answers> {
@@ -170,15 +221,16 @@ impl AppliedObjects {
 }
 
 impl Answers {
-    fn insert(&mut self, id: ObjectId, body: BodyHash, version: String, json: Option<Vec<u8>>, limit: usize) {
-        let object = json.map(|json| self.base_of(&id.0, &json).encode(&json));
+    fn insert(&mut self, id: ObjectId, new: NewAnswer, limit: usize) {
+        let object = new.json.map(|json| self.base_of(&id.0, &json).encode(&json));
         let id = Arc::new(id);
         self.last += 1;
         let answer = Answer {
             number: self.last,
-            body,
-            version,
+            body: new.body,
+            version: new.version,
             object,
+            values: new.values,
         };
         self.order.push_back((self.last, Arc::clone(&id)));
         self.bytes += answer.bytes();
@@ -223,14 +275,45 @@ fn take_metadata(object: &mut Value, name: &str) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove(name)
 }
 
-fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Vec<u8>> {
+fn to_json_without_managed_fields<K: AnyObject + Serialize>(object: &mut K) -> Option<Value> {
     // Serializing the managed fields would take as long as everything else.
     let managed_fields = object.meta_mut().managed_fields.take();
     let json = serde_json::to_value(&*object);
     object.meta_mut().managed_fields = managed_fields;
-    // Go through a `Value`, as for bodies. Serializing directly to bytes would be monomorphized for
-    // every `K` as well, which increases the compile time of all operators.
-    serde_json::to_vec(&json.ok()?).ok()
+    json.ok()
+}
+
+/// Removes the values from a Secret in a response. Returns `None` if the Secret contains a copy of
+/// them, so it must not be stored at all.
+fn take_values(secret: &mut Value) -> Option<Value> {
+    if !secret["metadata"]["annotations"][LAST_APPLIED].is_null() {
+        return None;
+    }
+    Some(secret.as_object_mut()?.remove("data").unwrap_or_default())
+}
+
+/// Returns the values that a Secret has after an apply, unless others add some.
+fn values_of(body: &Value) -> Option<Value> {
+    let of = |name: &str| body[name].as_object().into_iter().flatten();
+    let mut values: Map<String, Value> = of("data")
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    for (key, text) in of("stringData") {
+        let bytes = ByteString(text.as_str()?.as_bytes().to_vec());
+        values.insert(key.clone(), serde_json::to_value(bytes).ok()?);
+    }
+    Some(match values.is_empty() {
+        true => Value::Null,
+        false => Value::Object(values),
+    })
+}
+
+fn with_values(secret: &str, values: Value) -> Option<String> {
+    let mut secret: Map<String, Value> = serde_json::from_str(secret).ok()?;
+    if !values.is_null() {
+        secret.insert("data".to_owned(), values);
+    }
+    serde_json::to_string(&secret).ok()
 }
 
 #[cfg(test)]
@@ -271,9 +354,11 @@ mod tests {
         let applied = AppliedObjects::new(10_000);
         let body = applied.hash(&mut json!({}));
         let mut answer = map("a", 1);
-        applied.remember(&Kind::of_type(), body, &mut answer, true);
+        applied.remember(&Kind::of_type(), body, &mut answer, Keeps::Whole);
         assert_eq!(answer, map("a", 1));
-        let kept: ConfigMap = applied.object_of(&Kind::of_type(), &key("a")).unwrap();
+        let kept: ConfigMap = applied
+            .object_of(&Kind::of_type(), &key("a"), &Value::Null)
+            .unwrap();
         assert_eq!(kept.metadata.managed_fields, None);
         assert_eq!(kept.data, answer.data);
     }
@@ -282,7 +367,7 @@ mod tests {
     fn response_is_only_reused_for_the_same_body_and_object() {
         let applied = AppliedObjects::new(10_000);
         let [body, other] = [json!({ "a": 1 }), json!({ "a": 2 })].map(|mut body| applied.hash(&mut body));
-        applied.remember(&Kind::of_type(), body, &mut map("a", 7), true);
+        applied.remember(&Kind::of_type(), body, &mut map("a", 7), Keeps::Whole);
         assert_eq!(
             applied
                 .version_of(&Kind::<ConfigMap>::of_type(), &key("a"), body)
@@ -301,11 +386,54 @@ mod tests {
             applied.version_of(&Kind::<Secret>::of_type(), &key("a"), body),
             None
         );
-        let object: ConfigMap = applied.object_of(&Kind::of_type(), &key("a")).unwrap();
+        let object: ConfigMap = applied
+            .object_of(&Kind::of_type(), &key("a"), &Value::Null)
+            .unwrap();
         assert_eq!(
             (object.data, object.metadata.managed_fields),
             (map("a", 7).data, None)
         );
+    }
+
+    fn secret(values: Value) -> Value {
+        json!({ "metadata": { "name": "a", "namespace": "b" }, "data": values, "type": "Opaque" })
+    }
+
+    #[test]
+    fn values_of_secrets_are_hashed_and_taken_from_the_caller() {
+        let applied = AppliedObjects::new(10_000);
+        let check = |mut body: Value, answer: Value, expected: bool| {
+            let hash = applied.hash(&mut body);
+            let mut object: Secret = serde_json::from_value(answer).unwrap();
+            object.metadata.resource_version = Some("7".to_owned());
+            let (kind, key) = (Kind::of_type(), Key::of(&object));
+            applied.remember(&kind, hash, &mut object, Keeps::WithoutValues);
+            let found: Option<Secret> = applied.object_of(&kind, &key, &body);
+            assert_eq!(found, expected.then_some(object), "{body}");
+            let answers = applied.lock();
+            let stored = answers
+                .by_object
+                .values()
+                .filter_map(|answer| answer.object.as_deref());
+            for stored in stored {
+                let json = answers.bases[&id_of(&kind)].decode(stored).unwrap();
+                assert!(!String::from_utf8(json).unwrap().contains("c2VjcmV0"));
+            }
+        };
+        let values = || json!({ "password": "c2VjcmV0" });
+        check(secret(values()), secret(values()), true);
+        let mut plain = secret(Value::Null);
+        plain["stringData"] = json!({ "password": "secret" });
+        check(plain, secret(values()), true);
+        check(secret(json!({})), secret(Value::Null), true);
+        check(
+            secret(values()),
+            secret(json!({ "password": "c2VjcmV0", "other": "c2VjcmV0" })),
+            false,
+        );
+        let mut copied = secret(values());
+        copied["metadata"]["annotations"] = json!({ LAST_APPLIED: "{\"data\":{\"password\":\"c2VjcmV0\"}}" });
+        check(secret(values()), copied, false);
     }
 
     #[test]
@@ -313,14 +441,14 @@ mod tests {
         let applied = AppliedObjects::new(3 * ENTRY_BYTES);
         let body = applied.hash(&mut json!({}));
         for (name, version) in [("a", 1), ("b", 2), ("c", 3), ("a", 4), ("d", 5)] {
-            applied.remember(&Kind::of_type(), body, &mut map(name, version), false);
+            applied.remember(&Kind::of_type(), body, &mut map(name, version), Keeps::Nothing);
         }
         let version = |name: &str| applied.version_of(&Kind::<ConfigMap>::of_type(), &key(name), body);
         assert_eq!(version("b"), None);
         assert_eq!(version("a").as_deref(), Some("4"));
         assert!(version("c").is_some() && version("d").is_some());
         for round in 0..1000 {
-            applied.remember(&Kind::of_type(), body, &mut map("a", round), false);
+            applied.remember(&Kind::of_type(), body, &mut map("a", round), Keeps::Nothing);
         }
         let answers = applied.lock();
         assert!(answers.order.len() < 100, "{}", answers.order.len());
@@ -337,11 +465,18 @@ mod tests {
             object
         };
         for number in 0..100 {
-            applied.remember(&Kind::of_type(), body, &mut named(&number.to_string()), true);
+            applied.remember(
+                &Kind::of_type(),
+                body,
+                &mut named(&number.to_string()),
+                Keeps::Whole,
+            );
         }
         let bytes = applied.lock().bytes;
         assert!(bytes < 100 * (ENTRY_BYTES + 50), "{bytes}");
-        let object: ConfigMap = applied.object_of(&Kind::of_type(), &key("99")).unwrap();
+        let object: ConfigMap = applied
+            .object_of(&Kind::of_type(), &key("99"), &Value::Null)
+            .unwrap();
         assert_eq!(object.data, named("99").data);
     }
 
@@ -352,13 +487,15 @@ mod tests {
         let mut long = map("long", 1);
         long.data = Some([("text".to_owned(), "x".repeat(MAX_BASE))].into());
         for object in [&mut long, &mut map("a", 2)] {
-            applied.remember(&Kind::of_type(), body, object, true);
+            applied.remember(&Kind::of_type(), body, object, Keeps::Whole);
         }
-        let found: ConfigMap = applied.object_of(&Kind::of_type(), &key("long")).unwrap();
+        let found: ConfigMap = applied
+            .object_of(&Kind::of_type(), &key("long"), &Value::Null)
+            .unwrap();
         assert_eq!(found.data, long.data);
         assert!(
             applied
-                .object_of(&Kind::<ConfigMap>::of_type(), &key("a"))
+                .object_of(&Kind::<ConfigMap>::of_type(), &key("a"), &Value::Null)
                 .is_some()
         );
     }
@@ -367,7 +504,7 @@ mod tests {
     fn zero_limit_remembers_nothing() {
         let applied = AppliedObjects::new(0);
         let body = applied.hash(&mut json!({}));
-        applied.remember(&Kind::of_type(), body, &mut map("a", 1), false);
+        applied.remember(&Kind::of_type(), body, &mut map("a", 1), Keeps::Nothing);
         assert_eq!(
             applied.version_of(&Kind::<ConfigMap>::of_type(), &key("a"), body),
             None
@@ -385,13 +522,13 @@ mod tests {
         let body = applied.hash(&mut json!({}));
         let mut object = cup.object("a");
         object.metadata.resource_version = Some("7".to_owned());
-        applied.remember(&Kind::from(&cup), body, &mut object, true);
+        applied.remember(&Kind::from(&cup), body, &mut object, Keeps::Whole);
         let version = |kind: &DynamicKind| {
             let kind = Kind::<DynamicObject>::from(kind);
             applied.version_of(&kind, &key("a"), body)
         };
         assert_eq!((version(&cup).as_deref(), version(&jar)), (Some("7"), None));
-        let found: Option<DynamicObject> = applied.object_of(&Kind::from(&jar), &key("a"));
+        let found: Option<DynamicObject> = applied.object_of(&Kind::from(&jar), &key("a"), &Value::Null);
         assert!(found.is_none(), "{found:?}");
     }
 }

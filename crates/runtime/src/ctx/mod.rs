@@ -40,7 +40,7 @@ use crate::object::{
 };
 use crate::shards::Division;
 
-use applied::{AppliedObjects, BodyHash};
+use applied::{AppliedObjects, BodyHash, Keeps};
 pub use apply_set::{AppliedSet, ApplySet};
 pub(crate) use bound::to_test_conflict;
 pub use create_or_update::Written;
@@ -377,7 +377,8 @@ impl<S> Ctx<S> {
     ///
     /// No request is made if the same apply was sent before, and a cache shows that the object
     /// hasn't changed since, so a no-op resync is free. It returns the result of the earlier apply,
-    /// without `managedFields`. Results for Secrets aren't remembered, so these are always sent
+    /// without `managedFields`. The values of Secrets aren't remembered, only a keyed hash of them: the
+    /// result contains the values of `object`. A Secret that also has values of others is always sent
     /// unless whole Secrets are [cached](Self::cached).
     ///
     /// # Errors
@@ -512,7 +513,7 @@ impl<S> Ctx<S> {
         object: &K,
     ) -> Result<K, kube::Error> {
         let (body, hash) = self.prepare_apply(kind, object)?;
-        match self.find_applied(kind, &Key::of(object), hash) {
+        match self.find_applied(kind, &Key::of(object), &body, hash) {
             Some(applied) => Ok(applied),
             None => self.send_apply_body(kind, object, body, hash).await,
         }
@@ -539,23 +540,32 @@ impl<S> Ctx<S> {
         let mut applied = self
             .send_write(kind, to_json, api.patch(&name, &self.apply_params(), &patch))
             .await?;
-        // The values of Secrets must not be kept in memory (see `applied`), and a cached object
-        // need not be stored twice.
-        let keeps = !kind.is_confidential() && !self.shared.caches.keeps_whole(kind, applied.meta());
+        let keeps = match self.shared.caches.keeps_whole(kind, applied.meta()) {
+            // A cached object need not be stored twice.
+            true => Keeps::Nothing,
+            false if kind.is_confidential() => Keeps::WithoutValues,
+            false => Keeps::Whole,
+        };
         self.shared.applied.remember(kind, hash, &mut applied, keeps);
         Ok(applied)
     }
 
-    fn find_applied<K: AnyObject>(&self, kind: &Kind<K>, key: &Key, body: BodyHash) -> Option<K> {
+    fn find_applied<K: AnyObject>(
+        &self,
+        kind: &Kind<K>,
+        key: &Key,
+        body: &Value,
+        hash: BodyHash,
+    ) -> Option<K> {
         let (caches, applied) = (&self.shared.caches, &self.shared.applied);
-        let version = applied.version_of(kind, key, body)?;
+        let version = applied.version_of(kind, key, hash)?;
         if !caches.shows_version(kind, key, &version) {
             return None;
         }
         // Prefer a cached object, since it doesn't have to be decoded.
         let whole = caches.get_version(kind, key, &version);
         whole.map_or_else(
-            || applied.object_of(kind, key),
+            || applied.object_of(kind, key, body),
             |whole| Some(Arc::unwrap_or_clone(whole)),
         )
     }
