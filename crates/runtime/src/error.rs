@@ -392,6 +392,32 @@ pub enum OwnershipError {
         owner: String,
     },
 
+    /// The set of another controller with the same owner contains the object. See
+    /// [`Ctx::apply_set`](crate::Ctx::apply_set).
+    #[error(
+        "{object} is in the set of the controller `{other}` of {owner}, and was not changed by `{controller}`; remove it \
+         from one of the sets, or add `.renamed_from(\"{other}\")` if that is a former name of the controller"
+    )]
+    InOtherSet {
+        /// Kind, namespace and name of the object.
+        object: String,
+        /// Kind, namespace and name of the owner.
+        owner: String,
+        /// Name of the controller that failed to apply the object.
+        controller: String,
+        /// Name of the controller whose set contains the object.
+        other: String,
+    },
+
+    /// The object needs a namespace, and its owner is cluster-scoped.
+    #[error("{object} needs a namespace, and its owner {owner} has none; set `metadata.namespace`")]
+    NoNamespace {
+        /// Kind and name of the object.
+        object: String,
+        /// Kind and name of the owner.
+        owner: String,
+    },
+
     /// The owner is being deleted.
     ///
     /// The garbage collector will delete its dependents, or orphan them with `kubectl delete

@@ -84,7 +84,7 @@ impl<S> Ctx<S> {
             mutate(object);
             Ok(())
         };
-        let kind = self.kind_of(&object).await?;
+        let kind = self.placed_kind_of(&object).await?;
         let write = self.prepare_write(&kind, object, mutate).await?;
         self.send(&kind, write).await
     }

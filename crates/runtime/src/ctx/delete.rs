@@ -67,7 +67,7 @@ impl<S> Ctx<S> {
                 resource_version: None,
             });
         }
-        let kind = self.kind_of(object).await?;
+        let kind = self.placed_kind_of(object).await?;
         let (api, key) = (self.api_of(&kind, object), Key::of(object));
         let pending = self.caches().begin_write(&kind, to_json);
         let answer = match api.delete(&object.name_any(), &params).await {

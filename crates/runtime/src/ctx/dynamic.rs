@@ -7,7 +7,7 @@ use kube::{Api, Resource};
 use super::Ctx;
 use crate::cache::{Cached, Index, Selection};
 use crate::error::Error;
-use crate::object::{AnyKind, AnyObject, DynamicKind, Kind, Watchable};
+use crate::object::{AnyKind, AnyObject, DynamicKind, Kind, Watchable, describe_object};
 
 impl<S> Ctx<S> {
     /// Looks up the plural name and the scope of a kind, using the discovery API.
@@ -112,6 +112,19 @@ impl<S> Ctx<S> {
         let kind = self.shared.kinds.find_types(&self.shared.client, types).await?;
         let AnyKind(kind) = K::run_time_kind(&kind);
         Ok(kind)
+    }
+
+    /// Like [`kind_of`](Self::kind_of), but fails if a namespaced object has no namespace. The API
+    /// server would respond that the path doesn't exist.
+    pub(super) async fn placed_kind_of<K: AnyObject>(&self, object: &K) -> Result<Kind<K>, Error> {
+        let kind = self.kind_of(object).await?;
+        match kind.namespaced && object.meta().namespace.is_none() {
+            true => Err(Error::terminal(format!(
+                "{} needs a namespace; set `metadata.namespace`",
+                describe_object(object)
+            ))),
+            false => Ok(kind),
+        }
     }
 
     pub(super) fn api_of<K: AnyObject>(&self, kind: &Kind<K>, object: &K) -> Api<K> {

@@ -388,7 +388,7 @@ impl<S> Ctx<S> {
     /// - A conflict if `object` has a UID, and was replaced by another object.
     /// - Otherwise, the response of the API server as a [`kube::Error`].
     pub async fn apply<K: AnyObject + Serialize>(&self, object: K) -> Result<K, Error> {
-        let kind = self.kind_of(&object).await?;
+        let kind = self.placed_kind_of(&object).await?;
         let applied = self.send_apply_if_needed(&kind, &object).await;
         applied.map_err(|error| to_bound_apply_error(&object, error))
     }
@@ -447,7 +447,7 @@ impl<S> Ctx<S> {
         if present.as_ref() == Some(&wanted) {
             return Ok(object.clone());
         }
-        let kind = self.kind_of(object).await?;
+        let kind = self.placed_kind_of(object).await?;
         let body = json!({
             "apiVersion": K::api_version(&kind.dynamic),
             "kind": K::kind(&kind.dynamic),

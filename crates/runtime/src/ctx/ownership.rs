@@ -28,7 +28,6 @@
 //!
 //! An owner that's being deleted must not get new objects. Since its deletion may not have reached
 //! the cache, we ask the server before adopting an existing object; see `adoption`.
-//! deletion yet, we ask the server before we adopt an existing object; see `adoption`.
 
 use std::sync::Arc;
 
@@ -226,12 +225,21 @@ pub fn set_controller_reference<O: AnyObject, C: AnyObject>(
     set_controller(owner, object, type_scope::<C>())
 }
 
+/// Like [`set_controller_reference`], but for a known scope. The object must have a namespace
+/// afterwards if it's namespaced.
 pub(super) fn own<O: AnyObject, C: AnyObject>(
     owner: &O,
     object: &mut C,
     kind: &Kind<C>,
 ) -> Result<(), OwnershipError> {
-    set_controller(owner, object, Some(kind.namespaced))
+    set_controller(owner, object, Some(kind.namespaced))?;
+    match kind.namespaced && object.meta().namespace.is_none() {
+        true => Err(OwnershipError::NoNamespace {
+            object: describe_object(object),
+            owner: describe_object(owner),
+        }),
+        false => Ok(()),
+    }
 }
 
 fn set_controller<O: AnyObject, C: AnyObject>(

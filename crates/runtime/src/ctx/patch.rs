@@ -51,7 +51,7 @@ impl<S> Ctx<S> {
         object: &K,
         patch: &Patch<P>,
     ) -> Result<K, Error> {
-        let kind = self.kind_of(object).await?;
+        let kind = self.placed_kind_of(object).await?;
         self.send_bound(&kind, object, &self.patch_params(patch), patch)
             .await
     }
@@ -69,7 +69,7 @@ impl<S> Ctx<S> {
         object: &K,
         patch: &Patch<P>,
     ) -> Result<K, Error> {
-        let kind = self.kind_of(object).await?;
+        let kind = self.placed_kind_of(object).await?;
         self.send_bound_status(&kind, object, &self.patch_params(patch), patch)
             .await
     }
