@@ -197,8 +197,8 @@ impl StdError for Carried {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
-    /// The name of a controller is used more than once. Names are used as field managers and as
-    /// labels of metrics, so they must be unique.
+    /// The name of a controller is used more than once, or is a former name of another one. Names are
+    /// used as field managers and as labels of metrics, so they must be unique.
     #[error("duplicate controller name `{0}`; rename one of them with `.named(…)`")]
     DuplicateController(String),
 

@@ -121,6 +121,7 @@ const LOOK_AGAIN: Ask = weak(Strength::Optional, ask(Of::Argument(0), &["get"]))
 const WATCH: &[&str] = &["list", "watch"];
 const APPLY: &[&str] = &["create", "patch"];
 const WRITE: &[&str] = &["get", "create", "patch"];
+const MEMBER: &[&str] = &["get", "create", "patch", "delete"];
 pub(crate) const ALL: &[&str] = &[
     "get",
     "list",
@@ -181,15 +182,16 @@ pub(crate) const CALLS: &[Row] = &[
     row("Ctx", "patch_status", &[sub(Argument(0), "status", &["patch"]), LOOK_AGAIN], Value(Argument(0))),
     row("Ctx", "delete", &[ask(Argument(0), &["delete"])], Value(Argument(0))),
     row("Ctx", "delete_with", &[ask(Argument(0), &["delete"])], Value(Argument(0))),
-    row("Ctx", "apply_set", &[ask(Argument(0), &["patch"]), own(Argument(0)), weak(Strength::Possible, ask(Any, &["get", "delete"]))], Nothing),
-    row("Ctx", "delete_set", &[weak(Strength::Possible, ask(Any, &["get", "patch", "delete"]))], Nothing),
+    row("Ctx", "apply_set", &[ask(Argument(0), &["patch"]), weak(Strength::Optional, ask(Argument(0), &["list"])), own(Argument(0)), weak(Strength::Possible, ask(Any, &["get", "list", "delete"]))], Nothing),
+    row("Ctx", "delete_set", &[weak(Strength::Possible, ask(Any, &["get", "list", "patch", "delete"]))], Nothing),
     row("Ctx", "normal", &[SEND_EVENTS], Nothing),
     row("Ctx", "warning", &[SEND_EVENTS], Nothing),
     row("Ctx", "event", &[SEND_EVENTS], Nothing),
-    row("ApplySet", "add", &[ask(Argument(0), &["get", "create", "patch", "delete"])], Returns::Receiver),
-    row("ApplySet", "add_and_wait", &[ask(Argument(0), &["get", "create", "patch", "delete"])], Returns::Receiver),
-    row("ApplySet", "add_kept", &[ask(Argument(0), &["get", "create", "patch", "delete"])], Returns::Receiver),
-    row("ApplySet", "extend", &[ask(Inside(0), &["get", "create", "patch", "delete"])], Nothing),
+    row("ApplySet", "add", &[ask(Argument(0), MEMBER), weak(Strength::Optional, ask(Argument(0), &["list"]))], Returns::Receiver),
+    row("ApplySet", "add_and_wait", &[ask(Argument(0), MEMBER), weak(Strength::Optional, ask(Argument(0), &["list"]))], Returns::Receiver),
+    row("ApplySet", "add_kept", &[ask(Argument(0), MEMBER), weak(Strength::Optional, ask(Argument(0), &["list"]))], Returns::Receiver),
+    row("ApplySet", "extend", &[ask(Inside(0), MEMBER), weak(Strength::Optional, ask(Inside(0), &["list"]))], Nothing),
+    row("ApplySet", "delete_namespaces_and_crds", &[weak(Strength::Possible, ask(Any, &["list"]))], Returns::Receiver),
     row("", "rbuilder::set_controller_reference", &[own(Argument(0))], Nothing),
     row("", "rbuilder::set_owner_reference", &[own(Argument(0))], Nothing),
     row("Cached", "get", &[], Value(Receiver)),
@@ -336,7 +338,7 @@ const QUIET: &[(&str, &[&str])] = &[
         "Controller",
         &[
             "reconciles_terminating", "on_deleted", "on_undecodable", "filter", "selecting", "when_unselected",
-            "required", "triggers", "resync_every", "concurrency", "on_every_replica", "named",
+            "required", "triggers", "resync_every", "concurrency", "on_every_replica", "named", "renamed_from",
             "shard_by", "label_owned",
             "reconcile_timeout", "backoff", "rate_limiter", "recover_panics",
         ],
@@ -350,7 +352,7 @@ const QUIET: &[(&str, &[&str])] = &[
             "caching", "caching_dynamic", "indexing", "indexing_dynamic", "cluster", "controller", "now", "random",
         ],
     ),
-    ("ApplySet", &["new", "owner_of"]),
+    ("ApplySet", &["new", "owner_of", "owner_of_dynamic"]),
     (
         "Manager",
         &[

@@ -445,6 +445,11 @@ impl Caches {
         self.0.options.get_or_init(CacheOptions::default)
     }
 
+    /// Returns the namespaces of all caches, or nothing for all namespaces.
+    pub(crate) fn namespaces(&self) -> &[String] {
+        &self.0.namespaces
+    }
+
     pub(crate) fn namespaces_of<K: Watchable>(&self, cache: &Cache<K>) -> Vec<Option<String>> {
         cache.namespaces(&self.0.namespaces)
     }

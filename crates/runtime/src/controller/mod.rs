@@ -65,6 +65,7 @@ const DEFAULT_CONCURRENCY: usize = 4;
 #[must_use = "pass it to `Manager::controller`"]
 pub struct Controller<K: Watchable, S> {
     name: String,
+    former_names: Vec<String>,
     kind: Kind<K>,
     selection: Selection,
     unselected: Option<Unselected>,
@@ -150,6 +151,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     {
         Self {
             name: kind.name().to_lowercase(),
+            former_names: Vec::new(),
             kind,
             selection: Selection::all(),
             unselected: None,

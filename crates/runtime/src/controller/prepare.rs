@@ -30,6 +30,8 @@ use crate::shutdown::Shutdown;
 pub(crate) trait AnyController: Send {
     fn name(&self) -> &str;
 
+    fn former_names(&self) -> &[String];
+
     /// Validates the settings. The error says how to fix them.
     fn check(&self) -> Result<(), ManagerError>;
 
@@ -76,6 +78,10 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         &self.name
     }
 
+    fn former_names(&self) -> &[String] {
+        &self.former_names
+    }
+
     fn check(&self) -> Result<(), ManagerError> {
         let has_finalizers = !self.handlers.finalizers.is_empty();
         if self.unselected.is_none() && has_finalizers && self.selection.can_lose_objects() {
@@ -94,6 +100,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
     fn prepare(self: Box<Self>, shared: &ManagerResources<'_>) -> PreparedController {
         let Self {
             name,
+            former_names,
             kind,
             selection,
             unselected,
@@ -144,6 +151,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
         let parts = ContextParts {
             client: client.clone(),
             controller: name.clone(),
+            former_names,
             events: sender,
             caches: caches.clone(),
             kinds: shared.kinds.clone(),

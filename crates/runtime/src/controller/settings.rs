@@ -69,8 +69,26 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// The name is used as the field manager when applying objects, as the reporter of events, and
     /// as a label in logs and metrics. All controllers of a manager must have different names.
+    ///
+    /// The name is also stored in the cluster: API servers store which field manager has set a field,
+    /// and [`apply_set`](crate::Ctx::apply_set) uses the name in an annotation and in labels. If the
+    /// name has to change, add [`renamed_from`](Self::renamed_from).
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Adds a former name of this controller, or the name of a controller that was removed in favor of
+    /// this one. Can be called several times.
+    ///
+    /// This controller then continues with the [sets](crate::Ctx::apply_set) that were recorded under
+    /// the former name. Without it, these would be sets of another controller, whose objects this one
+    /// refuses to apply and does not delete.
+    ///
+    /// Keep it until all objects of the kind were reconciled under the new name. Fields that were
+    /// applied under the former name, and are no longer applied, keep their values.
+    pub fn renamed_from(mut self, name: impl Into<String>) -> Self {
+        self.former_names.push(name.into());
         self
     }
 

@@ -12,6 +12,7 @@ use kube::runtime::events::Reporter;
 use kube::{Client, ResourceExt};
 
 use super::applied::AppliedObjects;
+use super::apply_set::Searches;
 use super::{Ctx, LateWatches, Shared};
 use crate::cluster::{Cluster, Clusters};
 use crate::error::OwnershipError;
@@ -185,12 +186,14 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
     Shared {
         client,
         controller: own.controller.clone(),
+        former_names: own.former_names.clone(),
         events,
         caches: cluster.caches().clone(),
         kinds: cluster.kinds().clone(),
         watch_target: own.watch_target.clone(),
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
+        searches: Searches::default(),
         // Objects in other clusters can't have owners in the manager's cluster.
         division: None,
         links,
@@ -236,6 +239,7 @@ mod tests {
         let parts = ContextParts {
             client: client(),
             controller: "memo".to_owned(),
+            former_names: Vec::new(),
             events,
             caches,
             kinds: Kinds::default(),

@@ -66,6 +66,8 @@ struct Shared {
     client: Client,
     /// Also used as the field manager, and as the reporter of events.
     controller: String,
+    /// Former names of the controller, see [`Controller::renamed_from`](crate::Controller::renamed_from).
+    former_names: Vec<String>,
     events: EventSender,
     caches: Caches,
     kinds: Kinds,
@@ -73,6 +75,7 @@ struct Shared {
     watch_target: Option<Arc<WatchTarget>>,
     late_watches: LateWatches,
     applied: AppliedObjects,
+    searches: apply_set::Searches,
     /// `None` if the controller isn't sharded.
     division: Option<Division>,
     links: ClusterLinks,
@@ -83,6 +86,7 @@ struct Shared {
 pub(crate) struct ContextParts {
     pub(crate) client: Client,
     pub(crate) controller: String,
+    pub(crate) former_names: Vec<String>,
     pub(crate) events: EventSender,
     pub(crate) caches: Caches,
     pub(crate) kinds: Kinds,
@@ -139,6 +143,7 @@ impl<S> Ctx<S> {
         let parts = ContextParts {
             client,
             controller,
+            former_names: Vec::new(),
             events: sender,
             caches,
             kinds,
@@ -175,6 +180,7 @@ impl<S> Ctx<S> {
         let ContextParts {
             client,
             controller,
+            former_names,
             events,
             caches,
             kinds,
@@ -186,12 +192,14 @@ impl<S> Ctx<S> {
         let shared = Shared {
             client,
             controller,
+            former_names,
             events,
             caches,
             kinds,
             watch_target: watch_target.map(Arc::new),
             late_watches: LateWatches::default(),
             applied,
+            searches: apply_set::Searches::default(),
             division,
             links,
             other_cluster: None,

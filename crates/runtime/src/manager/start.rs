@@ -122,11 +122,12 @@ impl Manager {
         if let Some(name) = &self.duplicate_cluster {
             return Err(ManagerError::DuplicateCluster(name.clone()));
         }
-        let mut names: Vec<&str> = self
-            .controllers
-            .iter()
-            .map(|controller| controller.name())
-            .collect();
+        // Two controllers must not continue with the same sets either.
+        let names = self.controllers.iter().flat_map(|controller| {
+            let former = controller.former_names().iter().map(String::as_str);
+            std::iter::once(controller.name()).chain(former)
+        });
+        let mut names: Vec<&str> = names.collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(ManagerError::DuplicateController(pair[0].to_owned())),

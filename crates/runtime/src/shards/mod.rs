@@ -91,8 +91,8 @@ use assignment::TASKS;
 pub(crate) use membership::{Membership, MembershipLost, RingConfig};
 pub use scope::ShardBy;
 pub(crate) use scope::{Division, Scope};
-pub(crate) use space::RangeSet;
 use space::{DEFAULT_RANGES, RANGES, range_of};
+pub(crate) use space::{RangeSet, hash};
 
 /// Number of shards for [`Manager::sharded`](crate::Manager::sharded).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

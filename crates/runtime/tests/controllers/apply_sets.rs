@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
+use kube::core::GroupVersionKind;
 use kube::{Api, Client, CustomResource, ResourceExt};
+use rbuilder::envtest::Environment;
 use rbuilder::fake::ApiServer;
 use rbuilder::testing::eventually;
 use rbuilder::{
@@ -32,6 +35,17 @@ on_both_servers!(
     object_is_found_in_another_version,
     copied_owner_does_not_share_the_set,
     dynamic_kinds_can_be_owners_and_members,
+    namespaces_and_crds_stay_while_their_content_is_wanted,
+    namespaces_and_crds_are_only_deleted_on_request,
+    namespaces_and_crds_with_objects_of_others_stay,
+    object_moves_to_the_set_of_another_controller,
+    object_in_two_sets_is_an_error,
+    objects_are_found_after_the_record_was_lost,
+    objects_are_deleted_with_their_owner_after_the_record_was_lost,
+    copies_of_members_are_not_taken_for_members,
+    kept_objects_are_taken_over_by_a_recreated_owner,
+    unstructured_object_is_applied_after_its_crd,
+    child_of_a_cluster_scoped_owner_needs_a_namespace,
 );
 
 const RECORD: &str = "rbuilder.dev/apply-set.memo";
@@ -93,7 +107,8 @@ async fn objects_that_leave_the_set_are_deleted(server: Server) {
     let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
     assert!(applied.is_complete());
     assert!(place.map_names().await.is_empty());
-    assert_eq!(place.record("owner").await, None);
+    // An empty record shows that nothing was lost.
+    assert!(place.record("owner").await.unwrap().contains(r#""objects":[]"#));
 }
 
 async fn foreign_objects_are_left_alone(server: Server) {
@@ -177,7 +192,7 @@ async fn kept_objects_are_not_deleted(server: Server) {
             .is_complete()
     );
     assert_eq!(place.map_names().await, ["kept", "marked"]);
-    assert_eq!(place.record("owner").await, None);
+    assert!(place.record("owner").await.unwrap().contains(r#""objects":[]"#));
     assert!(api.get("marked").await.unwrap().owner_references().is_empty());
     // The object can rejoin the set.
     let set = maps(&[]).add_kept(config_map("kept", "2"));
@@ -365,9 +380,10 @@ async fn custom_resource_is_applied_after_its_crd(server: Server) {
     })
     .await;
     place.api::<Gadget>().get("one").await.unwrap();
-    // The CRD is deleted first, along with all of its objects.
     eventually(SOON, || async {
-        let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
+        let set = ApplySet::new().delete_namespaces_and_crds();
+        let applied = place.apply_set("owner", set).await.unwrap();
+        assert!(applied.staying().is_empty(), "{:?}", applied.staying());
         applied.is_complete()
     })
     .await;
@@ -459,6 +475,635 @@ async fn dynamic_kinds_can_be_owners_and_members(server: Server) {
     }
     let typed = place.api::<ConfigMap>().get("typed").await.unwrap();
     assert_eq!(typed.owner_references()[0].kind, "Memo");
+}
+
+const FINALIZER: &str = "controllers.example.com/set";
+
+impl Place {
+    /// Creates an owner with a finalizer.
+    async fn create_owner(&self, name: &str) -> Memo {
+        let mut owner = memo(name, "1");
+        owner.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+        self.create(owner).await
+    }
+
+    /// Applies a set as another controller.
+    async fn apply_as(&self, controller: &str, set: ApplySet) -> Result<AppliedSet> {
+        let owner = self.api::<Memo>().get("owner").await?;
+        let ctx = Ctx::new(self.env.client(), controller, ());
+        ctx.apply_set(&owner, set).await
+    }
+
+    /// Applies a set until all of its objects exist, e.g. because a CRD has to be established.
+    async fn apply_until_ready(&self, owner: &str, set: impl Fn() -> ApplySet) -> AppliedSet {
+        eventually(SOON, || async {
+            let applied = self.apply_set(owner, set()).await.unwrap();
+            match applied.waiting_for() {
+                None => Ok(applied),
+                Some(object) => Err(object.to_owned()),
+            }
+        })
+        .await
+    }
+
+    fn inner(&self) -> (String, Namespace, Secret) {
+        let name = format!("{}-inner", self.namespace);
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.clone());
+        let mut secret = Secret::default();
+        secret.metadata.name = Some("data".to_owned());
+        secret.metadata.namespace = Some(name.clone());
+        (name, namespace, secret)
+    }
+
+    /// Whether an object exists and isn't being deleted.
+    async fn stays<K>(&self, api: &Api<K>, name: &str) -> bool
+    where
+        K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+    {
+        let found = api.get_opt(name).await.unwrap();
+        found.is_some_and(|found| found.meta().deletion_timestamp.is_none())
+    }
+
+    /// Replaces an owner like `kubectl replace -f` with a file that lacks the operator's annotations.
+    async fn replace_owner(&self, text: &str) {
+        let memos = self.api::<Memo>();
+        let mut owner = memos.get("owner").await.unwrap();
+        owner.metadata.annotations = None;
+        owner.spec.text = Some(text.to_owned());
+        let replaced = memos.replace("owner", &PostParams::default(), &owner).await;
+        assert_eq!(replaced.unwrap().annotations().len(), 0);
+    }
+
+    fn role(&self) -> ClusterRole {
+        let mut role = ClusterRole::default();
+        role.metadata.name = Some(format!("role-of-{}", self.namespace));
+        role
+    }
+
+    async fn has_role(&self) -> bool {
+        let roles: Api<ClusterRole> = Api::all(self.env.client());
+        roles.get_opt(&self.role().name_any()).await.unwrap().is_some()
+    }
+}
+
+async fn namespaces_and_crds_stay_while_their_content_is_wanted(server: Server) {
+    let place = Place::new(server).await;
+    place.create_owner("owner").await;
+    let (name, namespace, secret) = place.inner();
+    let crd = || crd("Carton", &[("v1", true)]);
+    let cartons = || ApplySet::new().add(Carton::new("one", CartonSpec {}));
+    let all = || cartons().add(secret.clone());
+    let _ = place
+        .apply_until_ready("owner", || {
+            let containers = ApplySet::new().add(namespace.clone()).add(crd());
+            containers
+                .add(secret.clone())
+                .add(Carton::new("one", CartonSpec {}))
+        })
+        .await;
+    let client = place.env.client();
+    let (namespaces, crds) = (
+        Api::<Namespace>::all(client.clone()),
+        Api::<CustomResourceDefinition>::all(client),
+    );
+    let stay = async || {
+        assert!(place.stays(&namespaces, &name).await);
+        assert!(place.stays(&crds, "cartons.sets.example.com").await);
+    };
+    // Other namespaces have objects of the kind, too.
+    let elsewhere = place.env.namespace("elsewhere").await;
+    let others: Api<Carton> = Api::namespaced(place.env.client(), &elsewhere);
+    others
+        .create(&PostParams::default(), &Carton::new("foreign", CartonSpec {}))
+        .await
+        .unwrap();
+
+    let applied = place.apply_set("owner", all()).await.unwrap();
+    assert!(applied.is_complete() && applied.staying().is_empty());
+    stay().await;
+    let applied = place
+        .apply_set("owner", all().delete_namespaces_and_crds())
+        .await
+        .unwrap();
+    assert!(applied.is_complete());
+    let expected = [
+        format!(
+            "CustomResourceDefinition cartons.sets.example.com: it contains Carton {}/one",
+            place.namespace
+        ),
+        format!("Namespace {name}: it contains Secret {name}/data"),
+    ];
+    let mut staying = applied.staying().to_vec();
+    staying.sort();
+    assert_eq!(staying, expected);
+    stay().await;
+    // So does the set of another controller.
+    let applied = place
+        .apply_as("other", ApplySet::new().add(config_map("b", "1")))
+        .await
+        .unwrap();
+    assert!(applied.is_complete());
+    others.get("foreign").await.unwrap();
+}
+
+/// A kind that is only used with its CRD in the same set.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default)]
+#[kube(
+    group = "sets.example.com",
+    version = "v1",
+    kind = "Carton",
+    namespaced,
+    schema = "disabled"
+)]
+struct CartonSpec {}
+
+async fn namespaces_and_crds_are_only_deleted_on_request(server: Server) {
+    let place = Place::new(server).await;
+    place.create_owner("owner").await;
+    let (name, namespace, secret) = place.inner();
+    let set = || ApplySet::new().add(namespace.clone()).add(secret.clone());
+    let namespaces: Api<Namespace> = Api::all(place.env.client());
+    let secrets: Api<Secret> = Api::namespaced(place.env.client(), &name);
+    assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
+    let created = namespaces.get(&name).await.unwrap();
+    assert!(created.owner_references().is_empty());
+
+    let applied = place.apply_set("owner", ApplySet::new()).await.unwrap();
+    assert!(applied.is_complete());
+    assert_eq!(secrets.get_opt("data").await.unwrap(), None);
+    assert!(place.stays(&namespaces, &name).await);
+    // It can join again.
+    assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
+    assert_eq!(namespaces.get(&name).await.unwrap().uid(), created.uid());
+
+    // The same with the owner.
+    let owner = place.api::<Memo>().get("owner").await.unwrap();
+    assert!(place.ctx().delete_set(&owner).await.unwrap().is_complete());
+    assert_eq!(secrets.get_opt("data").await.unwrap(), None);
+    assert!(place.stays(&namespaces, &name).await);
+
+    let applied = place.apply_set("owner", set().delete_namespaces_and_crds()).await;
+    assert!(applied.unwrap().is_complete());
+    let owner = place.api::<Memo>().get("owner").await.unwrap();
+    let deleted = place.ctx().delete_set(&owner).await.unwrap();
+    assert!(deleted.staying().is_empty(), "{:?}", deleted.staying());
+    assert!(!place.stays(&namespaces, &name).await);
+}
+
+async fn namespaces_and_crds_with_objects_of_others_stay(server: Server) {
+    let place = Place::new(server).await;
+    place.create_owner("owner").await;
+    let (name, namespace, secret) = place.inner();
+    let mut kept = config_map("kept", "1");
+    kept.metadata.namespace = Some(name.clone());
+    let set = || {
+        ApplySet::new()
+            .add(namespace.clone())
+            .add(secret.clone())
+            .add(crd("Crate", &[("v1", true)]))
+    };
+    let _ = place
+        .apply_until_ready("owner", || set().add_kept(kept.clone()))
+        .await;
+    let client = place.env.client();
+    let crates = ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk("sets.example.com", "v1", "Crate"),
+        "crates",
+    );
+    let crates: Api<DynamicObject> = Api::namespaced_with(client.clone(), &place.namespace, &crates);
+    let foreign =
+        json!({ "apiVersion": "sets.example.com/v1", "kind": "Crate", "metadata": { "name": "foreign" } });
+    let foreign: DynamicObject = serde_json::from_value(foreign).unwrap();
+    eventually(SOON, || async {
+        crates.create(&PostParams::default(), &foreign).await
+    })
+    .await;
+    let (namespaces, crds) = (
+        Api::<Namespace>::all(client.clone()),
+        Api::<CustomResourceDefinition>::all(client),
+    );
+    let expected = [
+        format!(
+            "CustomResourceDefinition crates.sets.example.com: it contains Crate {}/foreign",
+            place.namespace
+        ),
+        format!("Namespace {name}: it contains ConfigMap {name}/kept"),
+    ];
+    let empty = || ApplySet::new().delete_namespaces_and_crds();
+    for _ in 0..2 {
+        let applied = place.apply_set("owner", empty()).await.unwrap();
+        assert!(applied.is_complete());
+        assert_eq!(applied.staying(), expected);
+        assert!(place.stays(&namespaces, &name).await);
+        assert!(place.stays(&crds, "crates.sets.example.com").await);
+    }
+    crates.delete("foreign", &DeleteParams::default()).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(place.env.client(), &name);
+    maps.delete("kept", &DeleteParams::default()).await.unwrap();
+    let applied = place.apply_set("owner", empty()).await.unwrap();
+    assert!(applied.staying().is_empty(), "{:?}", applied.staying());
+    assert!(!place.stays(&namespaces, &name).await);
+    assert!(!place.stays(&crds, "crates.sets.example.com").await);
+}
+
+/// The controllers see the change of the owner in either order.
+async fn object_moves_to_the_set_of_another_controller(server: Server) {
+    let place = Place::new(server).await;
+    let maps_api = place.api::<ConfigMap>();
+    for first in ["one", "two"] {
+        place.create(memo("owner", "1")).await;
+        for (controller, names) in [
+            ("one", ["m1", "m2"]),
+            ("two", ["m3", "m4"]),
+            ("one", ["m1", "m2"]),
+        ] {
+            let applied = place.apply_as(controller, maps(&names)).await.unwrap();
+            assert!(applied.is_complete(), "{controller}");
+        }
+        let uid = maps_api.get("m2").await.unwrap().uid();
+        place.change_text("owner", "2").await;
+        let apply = async |controller: &str| match controller {
+            "one" => place.apply_as("one", maps(&["m1"])).await,
+            _ => place.apply_as("two", maps(&["m2", "m3"])).await,
+        };
+        let applied = apply(first).await;
+        match (first, applied) {
+            ("one", Ok(applied)) => {
+                let expected = format!(
+                    "ConfigMap {}/m2 (which the controller `two` may take over)",
+                    place.namespace
+                );
+                assert_eq!(applied.leaving(), [expected]);
+            }
+            ("two", Err(error)) => assert!(error.is_conflict(), "{error:?}"),
+            (_, applied) => panic!("{first}: {:?}", applied.map(|applied| applied.is_complete())),
+        }
+        assert_eq!(maps_api.get("m2").await.unwrap().uid(), uid, "{first} first");
+        for controller in ["one", "two", "one", "two"] {
+            // The other controller may not have released the object yet.
+            if let Ok(applied) = apply(controller).await {
+                assert!(applied.waiting_for().is_none());
+            }
+        }
+        for controller in ["one", "two"] {
+            assert!(
+                apply(controller).await.unwrap().is_complete(),
+                "{controller}, {first} first"
+            );
+        }
+        let moved = maps_api.get("m2").await.unwrap();
+        assert_eq!(moved.uid(), uid, "{first} first");
+        let labels: Vec<&String> = moved.labels().keys().collect();
+        assert_eq!(labels, ["rbuilder.dev/apply-set.two"]);
+        assert_eq!(place.map_names().await, ["m1", "m2", "m3"]);
+        // Nothing remains to be written.
+        let version = async || place.api::<Memo>().get("owner").await.unwrap().resource_version();
+        let before = version().await;
+        for controller in ["one", "two"] {
+            drop(apply(controller).await.unwrap());
+        }
+        assert_eq!(version().await, before);
+        place
+            .api::<Memo>()
+            .delete("owner", &DeleteParams::default())
+            .await
+            .unwrap();
+        for map in place.map_names().await {
+            maps_api.delete(&map, &DeleteParams::default()).await.unwrap();
+        }
+    }
+}
+
+async fn object_in_two_sets_is_an_error(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("owner", "1")).await;
+    assert!(place.apply_as("one", maps(&["m"])).await.unwrap().is_complete());
+    // Until `one` has recorded the generation, it may just be about to release the object.
+    for _ in 0..2 {
+        let error = place.apply_as("two", maps(&["m"])).await.err().unwrap();
+        let expected = format!(
+            "ConfigMap {0}/m is in the set of the controller `one` of Memo {0}/owner, and was not changed by `two`; remove \
+             it from one of the sets, or add `.renamed_from(\"one\")` if that is a former name of the controller",
+            place.namespace
+        );
+        assert!(error.to_string().contains(&expected), "{error}");
+        assert!(place.apply_as("one", maps(&["m"])).await.unwrap().is_complete());
+    }
+    let error = place.apply_as("two", maps(&["m"])).await.err().unwrap();
+    assert!(
+        matches!(error.downcast_ref(), Some(OwnershipError::InOtherSet { .. })),
+        "{error:?}"
+    );
+    let uid = place.api::<ConfigMap>().get("m").await.unwrap().uid();
+    // Dropped by one of them, it stays.
+    assert!(place.apply_as("one", maps(&[])).await.unwrap().is_complete());
+    assert!(place.apply_as("two", maps(&["m"])).await.unwrap().is_complete());
+    assert_eq!(place.api::<ConfigMap>().get("m").await.unwrap().uid(), uid);
+}
+
+async fn objects_are_found_after_the_record_was_lost(server: Server) {
+    let place = Place::new(server).await;
+    place.create_owner("owner").await;
+    let elsewhere = place.env.namespace("elsewhere").await;
+    let mut far = config_map("far", "1");
+    far.metadata.namespace = Some(elsewhere.clone());
+    let all = || maps(&["r1", "r2"]).add(place.role()).add(far.clone());
+    assert!(place.apply_set("owner", all()).await.unwrap().is_complete());
+    let far_maps: Api<ConfigMap> = Api::namespaced(place.env.client(), &elsewhere);
+    place.replace_owner("2").await;
+    assert!(
+        place
+            .apply_set("owner", maps(&["r1"]))
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    assert_eq!(place.map_names().await, ["r1"]);
+    assert!(!place.has_role().await);
+    assert_eq!(far_maps.get_opt("far").await.unwrap(), None);
+
+    // Again, with everything dropped.
+    assert!(place.apply_set("owner", all()).await.unwrap().is_complete());
+    place.replace_owner("3").await;
+    assert!(
+        place
+            .apply_set("owner", ApplySet::new())
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    assert!(place.map_names().await.is_empty());
+    assert!(!place.has_role().await);
+
+    // The set of another controller is left alone, even if its record was lost, too.
+    assert!(place.apply_as("one", maps(&["a"])).await.unwrap().is_complete());
+    assert!(place.apply_as("two", maps(&["b"])).await.unwrap().is_complete());
+    place.replace_owner("4").await;
+    assert!(
+        place
+            .apply_as("one", ApplySet::new())
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    assert_eq!(place.map_names().await, ["b"]);
+}
+
+async fn objects_are_deleted_with_their_owner_after_the_record_was_lost(server: Server) {
+    let place = Place::new(server).await;
+    place.create_owner("owner").await;
+    let set = ApplySet::new().add(place.role());
+    assert!(place.apply_set("owner", set).await.unwrap().is_complete());
+    place.replace_owner("2").await;
+    let memos = place.api::<Memo>();
+    memos.delete("owner", &DeleteParams::default()).await.unwrap();
+    let going = memos.get("owner").await.unwrap();
+    assert!(place.ctx().delete_set(&going).await.unwrap().is_complete());
+    assert!(!place.has_role().await);
+}
+
+async fn copies_of_members_are_not_taken_for_members(server: Server) {
+    let place = Place::new(server).await;
+    place.create(memo("owner", "1")).await;
+    assert!(
+        place
+            .apply_set("owner", maps(&["a"]))
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    let api = place.api::<ConfigMap>();
+    let mut copy = api.get("a").await.unwrap();
+    copy.metadata.name = Some("copy".to_owned());
+    copy.metadata.resource_version = None;
+    copy.metadata.uid = None;
+    api.create(&PostParams::default(), &copy).await.unwrap();
+    place.replace_owner("2").await;
+    assert!(
+        place
+            .apply_set("owner", ApplySet::new())
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    assert_eq!(place.map_names().await, ["copy"]);
+}
+
+async fn kept_objects_are_taken_over_by_a_recreated_owner(server: Server) {
+    let place = Place::new(server).await;
+    let memos = place.api::<Memo>();
+    let set = |text: &str| ApplySet::new().add_kept(config_map("kept", text));
+    place.create(memo("owner", "1")).await;
+    assert!(place.apply_set("owner", set("1")).await.unwrap().is_complete());
+    let kept = place.api::<ConfigMap>().get("kept").await.unwrap();
+    // Another owner must not take it, not even while the first one is gone.
+    place.create(memo("other", "1")).await;
+    memos.delete("owner", &DeleteParams::default()).await.unwrap();
+    let error = place.apply_set("other", set("2")).await.err().unwrap();
+    assert!(
+        matches!(error.downcast_ref(), Some(OwnershipError::AlreadyOwned { .. })),
+        "{error:?}"
+    );
+
+    let owner = place.create(memo("owner", "1")).await;
+    assert!(place.apply_set("owner", set("2")).await.unwrap().is_complete());
+    let taken = place.api::<ConfigMap>().get("kept").await.unwrap();
+    assert_eq!(taken.uid(), kept.uid());
+    assert_eq!(place.copied("kept").await.as_deref(), Some("2"));
+    assert_eq!(
+        ApplySet::owner_of::<Memo>(&taken),
+        Some(ObjectRef::from_obj(&owner))
+    );
+    let memo_kind = DynamicKind::namespaced(ApiResource::erase::<Memo>(&()));
+    let dynamic = ApplySet::owner_of_dynamic(&memo_kind, &taken).unwrap();
+    assert_eq!(dynamic.extra.uid, owner.uid());
+
+    // A stale copy of a deleted owner must not take the object back.
+    memos.delete("owner", &DeleteParams::default()).await.unwrap();
+    place.create(memo("owner", "1")).await;
+    assert!(place.apply_set("owner", set("3")).await.unwrap().is_complete());
+    let error = place.ctx().apply_set(&owner, set("4")).await.err().unwrap();
+    assert!(!error.is_terminal(), "{error:?}");
+    assert_eq!(place.copied("kept").await.as_deref(), Some("3"));
+}
+
+async fn unstructured_object_is_applied_after_its_crd(server: Server) {
+    let place = Place::new(server).await;
+    place.create_owner("owner").await;
+    let object = || {
+        let object = json!({
+            "apiVersion": "sets.example.com/v1", "kind": "Basket", "metadata": { "name": "one" },
+            "spec": { "size": 1 },
+        });
+        serde_json::from_value::<DynamicObject>(object).unwrap()
+    };
+    // On its own, its kind is unknown.
+    let error = place
+        .apply_set("owner", ApplySet::new().add(object()))
+        .await
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("Basket"), "{error}");
+    assert!(!format!("{error:#}").contains("page not found"), "{error:#}");
+    let mut unstructured = serde_json::to_value(crd("Basket", &[("v1", true)])).unwrap();
+    unstructured["apiVersion"] = "apiextensions.k8s.io/v1".into();
+    unstructured["kind"] = "CustomResourceDefinition".into();
+    let unstructured: DynamicObject = serde_json::from_value(unstructured).unwrap();
+    let set = || ApplySet::new().add(unstructured.clone()).add(object());
+    let applied = place.apply_until_ready("owner", set).await;
+    let basket = applied.get::<DynamicObject>("one").unwrap();
+    assert_eq!(basket.namespace().as_ref(), Some(&place.namespace));
+    assert_eq!(basket.owner_references().len(), 1);
+}
+
+async fn child_of_a_cluster_scoped_owner_needs_a_namespace(server: Server) {
+    let place = Place::new(server).await;
+    let roles: Api<ClusterRole> = Api::all(place.env.client());
+    let owner = roles.create(&PostParams::default(), &place.role()).await.unwrap();
+    let (ctx, child) = (place.ctx(), || config_map("child", "1"));
+    let expected = format!(
+        "ConfigMap child needs a namespace, and its owner ClusterRole {} has none; set `metadata.namespace`",
+        owner.name_any()
+    );
+    let errors = [
+        ctx.apply_owned(&owner, child()).await.err(),
+        ctx.create_owned(&owner, child()).await.err(),
+        ctx.create_or_update_owned(&owner, child(), |_| {}).await.err(),
+        ctx.apply_set(&owner, ApplySet::new().add(child())).await.err(),
+    ];
+    for error in errors {
+        assert_eq!(error.unwrap().to_string(), expected);
+    }
+    let expected = "ConfigMap child needs a namespace; set `metadata.namespace`";
+    assert_eq!(ctx.apply(child()).await.unwrap_err().to_string(), expected);
+    assert_eq!(ctx.delete(&child()).await.unwrap_err().to_string(), expected);
+    roles
+        .delete(&owner.name_any(), &DeleteParams::default())
+        .await
+        .unwrap();
+}
+
+/// The garbage collector must not delete a namespace with its owner either.
+#[rbuilder::envtest::test(controllers)]
+async fn namespace_of_a_deleted_owner_stays() {
+    let env = Environment::builder().controllers().start().await.unwrap();
+    let place = Place::new(env.clone()).await;
+    let roles: Api<ClusterRole> = Api::all(env.client());
+    let owner = roles.create(&PostParams::default(), &place.role()).await.unwrap();
+    let (name, namespace, secret) = place.inner();
+    let mut near = config_map("near", "1");
+    near.metadata.namespace = Some(place.namespace.clone());
+    let set = ApplySet::new().add(namespace).add(secret).add(near);
+    assert!(place.ctx().apply_set(&owner, set).await.unwrap().is_complete());
+    roles
+        .delete(&owner.name_any(), &DeleteParams::default())
+        .await
+        .unwrap();
+    eventually(SOON, || async { place.map_names().await.is_empty() }).await;
+    let secrets: Api<Secret> = Api::namespaced(env.client(), &name);
+    eventually(SOON, || async {
+        secrets.get_opt("data").await.unwrap().is_none()
+    })
+    .await;
+    assert!(place.stays(&Api::<Namespace>::all(env.client()), &name).await);
+    env.stop().await.unwrap();
+}
+
+/// A manager with a renamed controller continues with the sets of the former one.
+#[tokio::test(start_paused = true)]
+async fn renamed_controller_continues_with_its_sets() {
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<()>) -> Result {
+        let names: Vec<&str> = memo.spec.text.as_deref().unwrap_or_default().split(' ').collect();
+        Ok(ctx.apply_set(&*memo, maps(&names)).await?.action())
+    }
+    let place = Place::new(Server::fake()).await;
+    let start = |controller: Controller<Memo, ()>| Operator::start(place.manager().controller(controller));
+    place.create(memo("owner", "a b")).await;
+    let operator = start(Controller::new(reconcile, ()));
+    eventually(SOON, || async { place.map_names().await == ["a", "b"] }).await;
+    operator.stop().await.unwrap();
+
+    // Without the former name, the sets belong to another controller.
+    place.change_text("owner", "a c").await;
+    let operator = start(Controller::new(reconcile, ()).named("notes"));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(place.map_names().await, ["a", "b"]);
+    operator.stop().await.unwrap();
+
+    let renamed = || Controller::new(reconcile, ()).named("notes").renamed_from("memo");
+    let operator = start(renamed());
+    eventually(SOON, || async { place.map_names().await == ["a", "c"] }).await;
+    let owner = place.api::<Memo>().get("owner").await.unwrap();
+    let annotations: Vec<&String> = owner.annotations().keys().collect();
+    assert_eq!(annotations, ["rbuilder.dev/apply-set.notes"]);
+    operator.stop().await.unwrap();
+
+    // The record may get lost as well, including objects with the former label.
+    place.replace_owner("d").await;
+    let operator = start(renamed());
+    eventually(SOON, || async { place.map_names().await == ["d"] }).await;
+    operator.stop().await.unwrap();
+
+    let both = place.manager().controller(renamed());
+    let both = both.controller(Controller::new(reconcile, ()));
+    let error = Operator::start(both).stop().await.unwrap_err();
+    assert!(
+        error.to_string().starts_with("duplicate controller name `memo`"),
+        "{error}"
+    );
+}
+
+/// Secrets are not kept in memory, but still not sent again.
+#[tokio::test(start_paused = true)]
+async fn unchanged_secrets_cost_no_request() {
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Seen>) -> Result {
+        ctx.note("reconciles");
+        let mut set = ApplySet::new();
+        set.extend((0..500).map(|number| {
+            let mut secret = Secret::default();
+            secret.metadata.name = Some(format!("secret-{number:03}"));
+            match number % 2 {
+                0 => secret.data = Some([("key".to_owned(), ByteString(vec![1, 2, 3]))].into()),
+                _ => secret.string_data = Some([("key".to_owned(), "value".to_owned())].into()),
+            }
+            secret
+        }));
+        let applied = ctx.apply_set(&*memo, set).await?;
+        let last = applied.get::<Secret>("secret-499").unwrap();
+        assert_eq!(last.data.as_ref().unwrap()["key"].0, b"value");
+        assert!(last.uid().is_some());
+        Ok(applied.action())
+    }
+    let server = ApiServer::new();
+    let place = Place::new(Server::Fake(server.clone())).await;
+    let seen = Seen::default();
+    let controller = Controller::new(reconcile, seen.clone()).owns::<Secret>();
+    let operator = Operator::start(place.manager().controller(controller));
+    place.create(memo("owner", "1")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    server.forget_requests();
+    let before = seen.count("reconciles");
+    place.change_text("owner", "2").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(seen.count("reconciles") > before);
+    let requests = server.requests();
+    let ours: Vec<_> = requests
+        .iter()
+        .filter(|request| request.resource != "memos")
+        .collect();
+    assert!(ours.is_empty(), "{} requests", ours.len());
+    // Another client adds a value, which the controller does not know.
+    let secrets = place.api::<Secret>();
+    let more = Patch::Merge(json!({ "stringData": { "other": "value" } }));
+    secrets
+        .patch("secret-001", &PatchParams::default(), &more)
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let found = secrets.get("secret-001").await.unwrap().data.unwrap();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["key", "other"]);
+    operator.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -597,16 +1242,12 @@ async fn interrupted_change_is_completed_by_the_next_call() {
                     .into_iter()
                     .map(|map| (map.name_any(), map.uid().unwrap()))
                     .collect();
-                match place.record("owner").await {
-                    None => assert!(after.is_empty(), "{name}"),
-                    Some(record) => {
-                        let complete = after.iter().all(|map| record.contains(&uids[*map]));
-                        assert!(
-                            complete && record.matches("ConfigMap").count() == after.len(),
-                            "{name}: {record}"
-                        );
-                    }
-                }
+                let record = place.record("owner").await.unwrap();
+                let complete = after.iter().all(|map| record.contains(&uids[*map]));
+                assert!(
+                    complete && record.matches("ConfigMap").count() == after.len(),
+                    "{name}: {record}"
+                );
             }
         }
     }

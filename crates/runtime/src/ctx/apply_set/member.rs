@@ -5,37 +5,50 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::core::ObjectMeta;
+use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 
-use super::claim::SetOwner;
-use super::readiness::is_usable;
+use super::claim::{Bond, SetOwner};
+use super::containers::kinds_of_crd;
+use super::readiness::{CRD, is_usable};
 use super::record::Entry;
+use crate::cache::KnownObject;
 use crate::ctx::Ctx;
 use crate::ctx::ownership::Claim;
-use crate::error::Error;
-use crate::object::{AnyObject, Kind, describe_object};
+use crate::error::{Error, OwnershipError};
+use crate::object::{AnyKind, AnyObject, DynamicKind, Kind, describe_object};
 
 pub(super) trait Member: Send + Sync {
-    /// Fills in the kind, the namespace and the owner's claim. Returns the entry for the record.
+    /// Returns the kinds that the object defines if it is a CRD. Their discovery would fail until the
+    /// CRD is applied.
+    fn defined_kinds(&self) -> Result<Vec<DynamicKind>, Error>;
+
+    /// Fills in the kind, the namespace and the owner's claim. `defined` are the kinds that other
+    /// objects of the set define.
     ///
     /// Fails if the kind is unknown, or if neither the object nor its owner has a namespace.
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
         owner: &'a SetOwner,
-    ) -> BoxFuture<'a, Result<Entry, Error>>;
+        defined: &'a [DynamicKind],
+    ) -> BoxFuture<'a, Result<Prepared, Error>>;
 
     fn name(&self) -> String;
-
-    fn is_kept(&self) -> bool;
 
     fn apply<'a>(
         &'a self,
         ctx: &'a Ctx<()>,
         owner: &'a SetOwner,
     ) -> BoxFuture<'a, Result<AppliedMember, Error>>;
+}
+
+pub(super) struct Prepared {
+    pub(super) entry: Entry,
+    pub(super) bond: Bond,
+    /// According to the caches, the owner has applied the object before.
+    pub(super) is_owned: bool,
 }
 
 pub(super) struct AppliedMember {
@@ -78,13 +91,28 @@ impl<K: AnyObject> TypedMember<K> {
 }
 
 impl<K: AnyObject + Serialize> Member for TypedMember<K> {
+    fn defined_kinds(&self) -> Result<Vec<DynamicKind>, Error> {
+        let is_crd = self.object.type_meta().is_some_and(|types| {
+            let group = types.api_version.split('/').next();
+            (group, &*types.kind) == (Some(CRD.0), CRD.1)
+        });
+        match is_crd {
+            true => Ok(kinds_of_crd(&serde_json::to_value(&self.object)?["spec"])),
+            false => Ok(Vec::new()),
+        }
+    }
+
     fn prepare<'a>(
         &'a mut self,
         ctx: &'a Ctx<()>,
         owner: &'a SetOwner,
-    ) -> BoxFuture<'a, Result<Entry, Error>> {
+        defined: &'a [DynamicKind],
+    ) -> BoxFuture<'a, Result<Prepared, Error>> {
         async move {
-            let kind = ctx.kind_of(&self.object).await?;
+            let kind = match find_defined(&self.object, defined) {
+                Some(kind) => kind,
+                None => ctx.kind_of(&self.object).await?,
+            };
             let meta = self.object.meta_mut();
             if !kind.namespaced {
                 meta.namespace = None;
@@ -92,37 +120,30 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
                 meta.namespace = owner.namespace().map(str::to_owned);
             }
             if kind.namespaced && meta.namespace.is_none() {
-                let message = format!(
-                    "{} has no namespace, and {} has none either; set `metadata.namespace`",
-                    describe_object(&self.object),
-                    owner.described
-                );
-                return Err(Error::terminal(message));
+                return Err(Error::terminal(OwnershipError::NoNamespace {
+                    object: describe_object(&self.object),
+                    owner: owner.described.clone(),
+                }));
             }
-            owner.claim(self.object.meta_mut(), self.is_kept);
+            let entry = Entry::of(&kind, self.object.meta());
+            let bond = owner.bond_to(&entry, self.is_kept);
+            owner.claim(self.object.meta_mut(), &entry, bond);
             if self.object.meta().owner_references.is_some() {
                 ctx.label_owned(&owner.uid, self.object.meta_mut());
             }
-            let entry = Entry {
-                group: K::group(&kind.dynamic).into_owned(),
-                version: K::version(&kind.dynamic).into_owned(),
-                kind: kind.name(),
-                plural: K::plural(&kind.dynamic).into_owned(),
-                namespace: self.object.namespace().unwrap_or_default(),
-                name: self.object.name_any(),
-            };
+            let known = ctx.shared.caches.look_up(&kind, self.object.meta());
             self.kind = Some(kind);
-            Ok(entry)
+            Ok(Prepared {
+                entry,
+                bond,
+                is_owned: matches!(known, KnownObject::Found(found) if owner.owns(&found)),
+            })
         }
         .boxed()
     }
 
     fn name(&self) -> String {
         self.object.name_any()
-    }
-
-    fn is_kept(&self) -> bool {
-        self.is_kept
     }
 
     fn apply<'a>(
@@ -152,8 +173,28 @@ impl Claim for SetOwner {
         self.owns(found)
     }
 
-    async fn take<C: AnyObject>(&self, _: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
+    async fn take<C: AnyObject>(&self, ctx: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
         // Never adopt an object of another owner: it would be deleted as soon as it leaves the set.
-        Err(self.refuse(describe_object(object), found).into())
+        if !self.succeeds_owner_of(found) {
+            return Err(self.refuse(describe_object(object), found).into());
+        }
+        let (object, owner, uid) = (describe_object(object), self.described.clone(), self.uid.clone());
+        match self.read(ctx).await? {
+            None => Err(OwnershipError::OwnerGone { object, owner, uid }.into()),
+            Some(current) if current.deletion_timestamp.is_some() => {
+                Err(OwnershipError::OwnerTerminating { object, owner, uid }.into())
+            }
+            Some(_) => Ok(()),
+        }
     }
+}
+
+fn find_defined<K: AnyObject>(object: &K, defined: &[DynamicKind]) -> Option<Kind<K>> {
+    if K::type_kind().is_some() {
+        return None;
+    }
+    let types = GroupVersionKind::try_from(object.type_meta()?).ok()?;
+    let kind = defined.iter().find(|kind| kind.group_version_kind() == types)?;
+    let AnyKind(kind) = K::run_time_kind(kind);
+    Some(kind)
 }

@@ -1,12 +1,12 @@
 //! Deletes objects that are no longer part of a set.
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
-use kube::core::{GroupVersionKind, ObjectMeta, PartialObjectMeta};
-use kube::{Api, ResourceExt, discovery};
-use serde_json::json;
+use kube::core::ObjectMeta;
+use kube::{Api, discovery};
+use serde_json::{Value, json};
 
 use super::claim::{SetOwner, is_kept};
-use super::record::Entry;
+use super::record::{Entry, Recorded};
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
 
@@ -15,36 +15,42 @@ pub(super) fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
+/// An object that is no longer part of a set, in the API server.
+pub(super) struct Found {
+    pub(super) api: Api<DynamicObject>,
+    pub(super) meta: ObjectMeta,
+}
+
+impl Found {
+    /// Returns `true` if the object may be deleted as far as the object itself shows. A recreated
+    /// object belongs to whoever created it.
+    pub(super) fn belongs_to(&self, owner: &SetOwner, recorded: &Recorded) -> bool {
+        let is_recorded = recorded.uid.is_none() || recorded.uid == self.meta.uid;
+        is_recorded && owner.owns(&self.meta)
+    }
+}
+
 impl<S> Ctx<S> {
-    /// Deletes an object that left the set, if it's still the recorded object and owned by `owner`.
-    /// Returns `true` if finalizers delay the deletion.
-    pub(super) async fn prune(
-        &self,
-        owner: &SetOwner,
-        entry: &Entry,
-        uid: Option<String>,
-    ) -> Result<bool, Error> {
-        let Some((api, found)) = self.find_recorded(entry).await? else {
-            return Ok(false);
-        };
-        // A recreated object belongs to whoever created it.
-        let is_recorded = uid.is_none() || uid == found.uid();
-        if !is_recorded || !owner.owns(&found.metadata) {
+    /// Deletes an object, unless it has changed since it was read or must be kept. Returns `true` if
+    /// finalizers delay the deletion.
+    pub(super) async fn prune(&self, owner: &SetOwner, found: &Found) -> Result<bool, Error> {
+        let Found { api, meta } = found;
+        if is_kept(meta) {
+            self.release(owner, found).await?;
             return Ok(false);
         }
-        if is_kept(&found.metadata) {
-            self.release(owner, &api, &found.metadata).await?;
-            return Ok(false);
-        }
-        if found.metadata.deletion_timestamp.is_some() {
+        if meta.deletion_timestamp.is_some() {
             return Ok(true);
         }
         let unchanged = Preconditions {
-            uid: found.uid(),
-            resource_version: found.resource_version(),
+            uid: meta.uid.clone(),
+            resource_version: meta.resource_version.clone(),
         };
         let params = DeleteParams::background().preconditions(unchanged);
-        match api.delete(&entry.name, &params).await {
+        match api
+            .delete(meta.name.as_deref().unwrap_or_default(), &params)
+            .await
+        {
             // For some kinds, the API server returns the object from before the deletion.
             Ok(answer) => Ok(answer
                 .left()
@@ -56,39 +62,55 @@ impl<S> Ctx<S> {
 
     /// Removes the owner reference from an object that must be kept; it would be deleted along with
     /// its old owner otherwise.
-    async fn release(
-        &self,
-        owner: &SetOwner,
-        api: &Api<DynamicObject>,
-        found: &ObjectMeta,
-    ) -> Result<(), Error> {
-        let Some(index) = owner.reference_index(found) else {
+    async fn release(&self, owner: &SetOwner, found: &Found) -> Result<(), Error> {
+        let Some(index) = owner.reference_index(&found.meta) else {
             return Ok(());
         };
         // The index may be outdated when the patch arrives, so test the entry.
         let path = format!("/metadata/ownerReferences/{index}");
-        let patch = serde_json::from_value(json!([
-            { "op": "test", "path": "/metadata/uid", "value": found.uid },
-            { "op": "test", "path": format!("{path}/uid"), "value": owner.uid },
-            { "op": "remove", "path": path },
-        ]))?;
+        self.patch_found(
+            found,
+            json!([
+                { "op": "test", "path": format!("{path}/uid"), "value": owner.uid },
+                { "op": "remove", "path": path },
+            ]),
+        )
+        .await
+    }
+
+    /// Removes the labels of this controller's set from an object that another controller has taken
+    /// over.
+    pub(super) async fn hand_over(&self, owner: &SetOwner, found: &Found) -> Result<(), Error> {
+        let labels = found.meta.labels.as_ref();
+        let label = |name: &&String| labels.is_some_and(|labels| labels.contains_key(*name));
+        let removals = owner.records().filter(label).map(|name| {
+            let path = format!("/metadata/labels/{}", name.replace('/', "~1"));
+            json!({ "op": "remove", "path": path })
+        });
+        let removals: Vec<Value> = removals.collect();
+        match removals.is_empty() {
+            true => Ok(()),
+            false => self.patch_found(found, Value::Array(removals)).await,
+        }
+    }
+
+    async fn patch_found(&self, found: &Found, operations: Value) -> Result<(), Error> {
+        let mut all = vec![json!({ "op": "test", "path": "/metadata/uid", "value": found.meta.uid })];
+        all.extend(operations.as_array().into_iter().flatten().cloned());
         let params = PatchParams {
             field_manager: Some(self.controller().to_owned()),
             ..PatchParams::default()
         };
-        let name = found.name.as_deref().unwrap_or_default();
-        let patched = api.patch_metadata(name, &params, &Patch::Json::<()>(patch)).await;
+        let name = found.meta.name.as_deref().unwrap_or_default();
+        let patch = Patch::Json::<()>(serde_json::from_value(Value::Array(all))?);
+        let patched = found.api.patch_metadata(name, &params, &patch).await;
         patched.map_err(to_test_conflict)?;
         Ok(())
     }
 
     /// Finds a recorded object, and the API to access it with.
-    async fn find_recorded(
-        &self,
-        entry: &Entry,
-    ) -> Result<Option<(Api<DynamicObject>, PartialObjectMeta<DynamicObject>)>, Error> {
-        let kind = GroupVersionKind::gvk(&entry.group, &entry.version, &entry.kind);
-        let recorded = ApiResource::from_gvk_with_plural(&kind, &entry.plural);
+    pub(super) async fn find_recorded(&self, entry: &Entry) -> Result<Option<Found>, Error> {
+        let recorded = entry.resource();
         if let Some(found) = self.find_with(&recorded, entry).await? {
             return Ok(Some(found));
         }
@@ -101,17 +123,13 @@ impl<S> Ctx<S> {
         }
     }
 
-    async fn find_with(
-        &self,
-        resource: &ApiResource,
-        entry: &Entry,
-    ) -> Result<Option<(Api<DynamicObject>, PartialObjectMeta<DynamicObject>)>, Error> {
-        let api = match entry.namespace() {
-            Some(namespace) => Api::namespaced_with(self.client(), namespace, resource),
-            None => Api::all_with(self.client(), resource),
-        };
+    async fn find_with(&self, resource: &ApiResource, entry: &Entry) -> Result<Option<Found>, Error> {
+        let api = entry.api(self.client(), resource);
         match api.get_metadata(&entry.name).await {
-            Ok(found) => Ok(Some((api, found))),
+            Ok(found) => Ok(Some(Found {
+                api,
+                meta: found.metadata,
+            })),
             Err(error) if is_not_found(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
