@@ -349,6 +349,7 @@ const QUIET: &[(&str, &[&str])] = &[
         "Ctx",
         &[
             "new", "set_watches", "watches", "unwatch", "discover", "cached_dynamic", "cached_dynamic_selection",
+            "cached_everywhere_dynamic",
             "caching", "caching_dynamic", "indexing", "indexing_dynamic", "cluster", "controller", "now", "random",
         ],
     ),

@@ -49,6 +49,15 @@ impl<S> Ctx<S> {
         self.cached_dynamic_selection(kind, &Selection::all())
     }
 
+    /// Like [`cached_everywhere`](Self::cached_everywhere), but for a kind that's only known at runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns a terminal error if the manager doesn't have such a cache.
+    pub fn cached_everywhere_dynamic(&self, kind: &DynamicKind) -> Result<Cached<DynamicObject>, Error> {
+        self.find_cache_everywhere(kind.into(), "`.reads_dynamic(…)`")
+    }
+
     /// Like [`cached_selection`](Self::cached_selection), but for a kind that is only known at
     /// runtime.
     ///
@@ -76,6 +85,7 @@ impl<S> Ctx<S> {
         objects: impl IntoIterator<Item = DynamicObject>,
     ) -> Self {
         let cache = self.caches().of(&kind.into(), &Selection::all());
+        cache.assume_synced();
         objects.into_iter().for_each(|object| cache.put(object));
         self.add_kind(cache.kind());
         self
@@ -89,6 +99,7 @@ impl<S> Ctx<S> {
         values: impl Fn(&DynamicObject) -> Vec<String> + Send + Sync + 'static,
     ) -> Self {
         let cache = self.caches().of(&kind.into(), &Selection::all());
+        cache.assume_synced();
         cache.add_index(Index::new(name.into(), values));
         self
     }

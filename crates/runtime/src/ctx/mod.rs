@@ -313,15 +313,20 @@ impl<S> Ctx<S> {
     /// Returns a terminal error if the manager doesn't have such a cache.
     pub fn cached_everywhere<K: Object>(&self) -> Result<Cached<K>, Error> {
         let kind = Kind::of_type();
+        let advice = format!("`.reads::<{}>()`", kind.name());
+        self.find_cache_everywhere(kind, &advice)
+    }
+
+    fn find_cache_everywhere<K: Watchable>(&self, kind: Kind<K>, advice: &str) -> Result<Cached<K>, Error> {
         let found = self.shared.caches.find_whole(&kind, &Selection::all());
         if found.is_none() && self.shared.caches.find(&kind, &Selection::all()).is_some() {
-            let (name, described) = (kind.name(), kind.describe());
+            let described = kind.describe();
             return Err(Error::terminal(format!(
-                "no cache for {described} of all replicas: this replica has its share only; add `.reads::<{name}>()` to \
-                 the controller"
+                "no cache for {described} of all replicas: this replica has its share only; add {advice} to the controller"
             )));
         }
-        self.check_cache(found, &kind, "")
+        let form = kind.to_dynamic().map_or("", |_| "_dynamic");
+        self.check_cache(found, &kind, form)
     }
 
     fn find_cache<K: Watchable>(
