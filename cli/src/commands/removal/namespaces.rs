@@ -127,7 +127,7 @@ fn find_reason_to_keep(
     }
     let objects = list_objects(kubectl, name)
         .with_context(|| format!("cannot tell what is left in namespace {name}, which stays"))?;
-    let own = OwnObjects::of(rendered);
+    let own = OwnObjects::of(rendered, &objects);
     let foreign = objects
         .iter()
         .filter(|object| !own.contains(object))
@@ -160,17 +160,25 @@ fn list_objects(kubectl: &Kubectl, namespace: &str) -> Result<Vec<Value>> {
 
 struct OwnObjects<'a> {
     rendered: &'a [Value],
+    /// UIDs of all objects in the namespace.
+    uids: Vec<&'a Value>,
 }
 
 impl<'a> OwnObjects<'a> {
-    fn of(rendered: &'a [Value]) -> Self {
-        Self { rendered }
+    fn of(rendered: &'a [Value], in_namespace: &'a [Value]) -> Self {
+        let uids = in_namespace.iter().map(|object| &object["metadata"]["uid"]);
+        Self {
+            rendered,
+            uids: uids.collect(),
+        }
     }
 
     fn contains(&self, object: &Value) -> bool {
-        let is_owned = object["metadata"]["ownerReferences"]
-            .as_array()
-            .is_some_and(|all| !all.is_empty());
+        // An owner in the same namespace is judged by itself. A cluster-scoped owner, e.g. of another
+        // operator, stays, and so must what it owns.
+        let references = object["metadata"]["ownerReferences"].as_array();
+        let mut references = references.into_iter().flatten();
+        let is_owned = references.any(|reference| self.uids.contains(&&reference["uid"]));
         let is_terminating = object["metadata"]["deletionTimestamp"].is_string();
         is_owned
             || is_terminating
@@ -226,7 +234,9 @@ mod tests {
         let mut certificate = named("Certificate", "metrics");
         certificate["spec"] = json!({ "secretName": "metrics-server-cert" });
         let rendered = [named("Deployment", "manager"), role, certificate];
-        let own = OwnObjects::of(&rendered);
+        let replica_set = json!({ "kind": "ReplicaSet", "metadata": { "name": "manager", "uid": "1" } });
+        let in_namespace = [replica_set];
+        let own = OwnObjects::of(&rendered, &in_namespace);
         let check = |object: Value, expected: bool| assert_eq!(own.contains(&object), expected, "{object}");
         check(named("Deployment", "manager"), true);
         check(named("Secret", "webhook-server-cert"), true);
@@ -238,7 +248,9 @@ mod tests {
         check(named("Deployment", "other"), false);
         let mut pod = named("Pod", "manager-1");
         check(pod.clone(), false);
-        pod["metadata"]["ownerReferences"] = json!([{ "kind": "ReplicaSet" }]);
-        check(pod, true);
+        pod["metadata"]["ownerReferences"] = json!([{ "kind": "ReplicaSet", "uid": "1" }]);
+        check(pod.clone(), true);
+        pod["metadata"]["ownerReferences"] = json!([{ "kind": "Tenant", "uid": "2" }]);
+        check(pod, false);
     }
 }
