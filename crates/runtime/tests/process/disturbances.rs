@@ -374,8 +374,10 @@ async fn disturbed_replicas_lose_and_double_nothing() {
         exits: 0,
     };
     scene.load.create_objects().await;
-    scene.maintain().await;
+    // The others need not wait for a lease duration.
+    scene.start().await;
     scene.replicas[0].program.logs("shards of this replica").await;
+    scene.maintain().await;
     let is_on = Arc::new(AtomicBool::new(true));
     let changing = change(scene.load.place.maps(), Arc::clone(&is_on));
     let started = Instant::now();
