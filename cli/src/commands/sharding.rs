@@ -48,10 +48,10 @@ fn find_arguments(object: &Value) -> Option<Vec<Value>> {
     Some(manager["args"].as_array().cloned().unwrap_or_default())
 }
 
-/// Warns about deployed replicas with shards, which must not run concurrently with a leader.
+/// Warns about deployed replicas with shards, which an older version runs concurrently with a leader.
 pub(super) fn warn_replicas(project_name: &str, outcome: &mut Outcome) {
     outcome.warn(
-        "replicas with shards that are deployed know nothing of a leader, and both would work on the same objects",
+        "replicas with shards of an older version of the library know nothing of a leader, and both would work on the same objects",
         &format!(
             "before the next `make deploy`, run `kubectl --namespace {project_name}-system scale deployment/{project_name}-controller-manager --replicas=0`, and wait until the Pods are gone"
         ),
