@@ -20,6 +20,11 @@ use super::{DynamicKind, Kind, Object, Watchable};
 /// Otherwise, they're looked up once with the discovery API.
 ///
 /// There's no need to implement this yourself, because there is a blanket implementation.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes object",
+    label = "expected an object, such as one of a kind of `#[derive(CustomResource)]` or of k8s-openapi",
+    note = "if it is an `Arc` of an object, such as the argument of a reconcile function, pass the object: `&*object`"
+)]
 pub trait AnyObject: Watchable + Serialize {
     /// Returns the kind if it is determined by the type.
     #[doc(hidden)]
@@ -38,6 +43,7 @@ pub trait AnyObject: Watchable + Serialize {
 #[doc(hidden)]
 pub struct AnyKind<K: kube::Resource>(pub(crate) Kind<K>);
 
+#[diagnostic::do_not_recommend]
 impl<K: Watchable + Serialize> AnyObject for K
 where
     K::DynamicType: KindSource<K>,
@@ -60,6 +66,11 @@ where
 /// [`DynamicObject`], whose status is JSON.
 ///
 /// There's no need to implement this yourself, because there's a blanket implementation.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes object with a status",
+    label = "expected an object of a kind with a status, such as one of `#[kube(status = \"…\")]`",
+    note = "if it is an `Arc` of an object, such as the argument of a reconcile function, pass the object: `&*object`"
+)]
 pub trait WithStatus: AnyObject {
     /// Type of the status.
     type Status: Serialize;
@@ -69,6 +80,7 @@ pub trait WithStatus: AnyObject {
     fn status_json(&self) -> Result<Option<Value>, serde_json::Error>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: AnyObject> WithStatus for K
 where
     K::DynamicType: StatusSource<K>,

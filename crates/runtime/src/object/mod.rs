@@ -63,11 +63,18 @@ pub(crate) use trimmed::{LAST_APPLIED, Trimmed};
 /// k8s-openapi.
 ///
 /// There's no need to implement this yourself, because there is a blanket implementation.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes object of a kind that is known at compile time",
+    label = "expected a type of `#[derive(CustomResource)]` or of k8s-openapi",
+    note = "if it is an `Arc` of an object, such as the argument of a reconcile function, pass the object: `&*object`",
+    note = "if it is a `DynamicObject`, use the function for such kinds, such as `Controller::dynamic` or `Ctx::cached_dynamic`"
+)]
 pub trait Object:
     Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Object for K where
     K: Resource<DynamicType = (), Scope: Scope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
@@ -77,6 +84,11 @@ impl<K> Object for K where
 /// kube's [`DynamicObject`] for kinds that are only known at runtime.
 ///
 /// There is no need to implement this yourself, because there's a blanket implementation.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes object",
+    label = "expected an object, its metadata, or a `DynamicObject`",
+    note = "if it is an `Arc` of an object, such as the argument of a reconcile function, pass the object: `&*object`"
+)]
 pub trait Watchable:
     Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
     + Clone
@@ -88,6 +100,7 @@ pub trait Watchable:
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Watchable for K where
     K: Resource<DynamicType: Clone + Eq + Hash + Debug + Send + Sync>
         + Clone
