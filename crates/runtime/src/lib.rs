@@ -265,7 +265,8 @@ pub use cache::{Cached, Change, Selection};
 pub use client::ClientService;
 pub use cluster::{Cluster, ClusterConfig, Clusters};
 pub use controller::{
-    ByChange, ByFunction, ByMap, ByOwner, Controller, Maps, MapsLate, Unselected, Watch, Watches, Watching,
+    ByChange, ByFunction, ByMap, ByOwner, ByTryMap, Controller, Maps, MapsLate, Unselected, Watch, Watches,
+    Watching,
 };
 pub use ctx::{
     ActiveWatch, AppliedSet, ApplySet, Ctx, Written, set_controller_reference, set_owner_reference,
@@ -282,13 +283,13 @@ pub use webhook::{Denied, Webhook};
 
 pub use kube::runtime::reflector::ObjectRef;
 // The releases whose types the functions of this library take and return.
-pub use {k8s_openapi, kube};
 #[cfg(feature = "envtest")]
 #[doc(inline)]
 pub use rbuilder_testing::envtest;
 #[cfg(feature = "fake")]
 #[doc(inline)]
 pub use rbuilder_testing::fake;
+pub use {k8s_openapi, kube};
 
 /// Compiles the examples of the controller guide.
 #[cfg(doctest)]

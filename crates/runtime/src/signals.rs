@@ -2,6 +2,9 @@
 
 use std::io;
 
+/// Name of the signal with which the kubelet stops a container.
+pub(crate) const TERMINATE: &str = "SIGTERM";
+
 /// Handles SIGTERM and SIGINT. No signal is missed once this exists.
 pub(crate) struct Signals {
     #[cfg(unix)]
@@ -23,7 +26,7 @@ impl Signals {
     /// Waits for a signal and returns its name.
     pub(crate) async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.terminate.recv() => TERMINATE,
             _ = self.interrupt.recv() => "SIGINT",
         }
     }

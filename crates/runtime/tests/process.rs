@@ -2,6 +2,8 @@
 //! and the log. The child process is this program, started as the operator and connected to a real
 //! API server. The tests are ignored unless `KUBEBUILDER_ASSETS` is set.
 
+#[path = "process/blocking.rs"]
+mod blocking;
 #[path = "process/disturbances.rs"]
 mod disturbances;
 #[path = "process/fencing.rs"]
@@ -22,6 +24,8 @@ mod program;
 #[allow(dead_code)] // it can do more than is needed here
 #[path = "faults/proxy.rs"]
 mod proxy;
+#[path = "process/rolling.rs"]
+mod rolling;
 #[path = "process/scenario.rs"]
 mod scenario;
 #[path = "process/sharding.rs"]

@@ -9,6 +9,7 @@ use kube::runtime::reflector::ObjectRef;
 
 use super::Cache;
 use super::index::is_indexing;
+use crate::controller::note_in_callback;
 use crate::error::Error;
 use crate::object::{Undecodable, Watchable};
 
@@ -117,9 +118,11 @@ impl<K: Watchable> Cached<K> {
             Some(found) => Ok(found.open(&self.cache.unpacker)),
             None => {
                 let kind = kind();
-                Err(Error::terminal(format!(
+                let missing = Error::terminal(format!(
                     "the cache of {kind} has no index `{index}`; add it with `.index::<{kind}>(\"{index}\", …)`"
-                )))
+                ));
+                note_in_callback(&missing);
+                Err(missing)
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::ctx::{Ctx, GroupKind, WatchTarget};
 use crate::error::Error;
 use crate::object::{Key, Kind, Watchable};
 use crate::request::{KeyRequest, Request};
+use crate::text::panic_message;
 
 /// Maps objects to their owners. See [`Watch::owned`](super::Watch::owned).
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,13 @@ pub struct ByOwner {
 /// Maps objects with a function. See [`Watch::mapped`](super::Watch::mapped).
 #[derive(Clone, Copy, Debug)]
 pub struct ByMap<K, S, F> {
+    pub(super) map: F,
+    pub(super) types: PhantomData<fn(K, S)>,
+}
+
+/// Maps objects with a function that can fail. See [`Watch::try_mapped`](super::Watch::try_mapped).
+#[derive(Clone, Copy, Debug)]
+pub struct ByTryMap<K, S, F> {
     pub(super) map: F,
     pub(super) types: PhantomData<fn(K, S)>,
 }
@@ -57,6 +65,7 @@ pub trait MapsLate<W: Watchable, S>: sealed::Sealed + Send + Sync + Sized + 'sta
 /// A mapping by function, which also works across clusters. This trait is sealed.
 pub trait ByFunction: sealed::Sealed {}
 impl<K, S, F> ByFunction for ByMap<K, S, F> {}
+impl<K, S, F> ByFunction for ByTryMap<K, S, F> {}
 impl<K, S, F> ByFunction for ByChange<K, S, F> {}
 
 /// Kind of a controller. Only public because it is used in a sealed trait.
@@ -79,8 +88,9 @@ enum KeysOfEvent<W, S> {
     OfChange(RequestsOfChange<W, S>),
 }
 
-type KeysOfObject<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Vec<Key> + Send + Sync>;
-type RequestsOfChange<W, S> = Box<dyn Fn(&Change<W>, &Ctx<S>) -> Vec<KeyRequest> + Send + Sync>;
+type KeysOfObject<W, S> = Box<dyn Fn(&W, &Ctx<S>) -> Result<Vec<Key>, Error> + Send + Sync>;
+type RequestsOfChange<W, S> =
+    Box<dyn Fn(&Change<W>, &Ctx<S>) -> Result<Vec<KeyRequest>, Error> + Send + Sync>;
 type KeysOfMetadata = Box<dyn Fn(&ObjectMeta) -> Vec<Key> + Send + Sync>;
 
 impl ByOwner {
@@ -91,7 +101,9 @@ impl ByOwner {
             move |meta: &ObjectMeta| self.owner_keys(meta, &kind)
         };
         Keys {
-            of_event: KeysOfEvent::OfObject(Box::new(move |object, _| self.owner_keys(object.meta(), &kind))),
+            of_event: KeysOfEvent::OfObject(Box::new(move |object, _| {
+                Ok(self.owner_keys(object.meta(), &kind))
+            })),
             of_metadata: Some(Box::new(of_metadata)),
         }
     }
@@ -131,24 +143,31 @@ where
     F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
 {
     fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
-        let kind = kind.clone();
-        let of_object = move |object: &W, ctx: &Ctx<S>| {
-            let references = (self.map)(object, ctx);
-            references
-                .iter()
-                .map(|reference| kind.key_of(reference))
-                .collect()
-        };
-        Keys {
-            of_event: KeysOfEvent::OfObject(Box::new(of_object)),
-            of_metadata: None,
-        }
+        Keys::of_references(kind, move |object, ctx| Ok((self.map)(object, ctx)))
     }
 }
 
 impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByMap<K, S, F>
 where
     F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
+{
+    fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
+        Ok(self.keys_of(&target_kind(target)?))
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> Maps<K, W, S> for ByTryMap<K, S, F>
+where
+    F: Fn(&W, &Ctx<S>) -> Result<Vec<ObjectRef<K>>, Error> + Send + Sync + 'static,
+{
+    fn keys_of(self, KindOf(kind): &KindOf<K>) -> Keys<W, S> {
+        Keys::of_references(kind, self.map)
+    }
+}
+
+impl<K: Watchable, W: Watchable, S: 'static, F> MapsLate<W, S> for ByTryMap<K, S, F>
+where
+    F: Fn(&W, &Ctx<S>) -> Result<Vec<ObjectRef<K>>, Error> + Send + Sync + 'static,
 {
     fn keys_for(self, target: &WatchTarget) -> Result<Keys<W, S>, Error> {
         Ok(self.keys_of(&target_kind(target)?))
@@ -163,10 +182,8 @@ where
         let kind = kind.clone();
         let of_change = move |change: &Change<W>, ctx: &Ctx<S>| {
             let requests = (self.map)(change, ctx);
-            requests
-                .iter()
-                .map(|request| request.to_key_request(&kind))
-                .collect()
+            let requests = requests.iter().map(|request| request.to_key_request(&kind));
+            Ok(requests.collect())
         };
         Keys {
             of_event: KeysOfEvent::OfChange(Box::new(of_change)),
@@ -201,19 +218,38 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::ByOwner {}
     impl<K, S, F> Sealed for super::ByMap<K, S, F> {}
+    impl<K, S, F> Sealed for super::ByTryMap<K, S, F> {}
     impl<K, S, F> Sealed for super::ByChange<K, S, F> {}
 }
 
+impl<W: Watchable, S: 'static> Keys<W, S> {
+    fn of_references<K: Watchable>(
+        kind: &Kind<K>,
+        map: impl Fn(&W, &Ctx<S>) -> Result<Vec<ObjectRef<K>>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        let kind = kind.clone();
+        let of_object = move |object: &W, ctx: &Ctx<S>| {
+            let references = map(object, ctx)?;
+            let keys = references.iter().map(|reference| kind.key_of(reference));
+            Ok(keys.collect())
+        };
+        Self {
+            of_event: KeysOfEvent::OfObject(Box::new(of_object)),
+            of_metadata: None,
+        }
+    }
+}
+
 impl<W: Watchable, S> Keys<W, S> {
-    /// Returns no requests if the mapping function panics.
+    /// Returns no requests if the mapping function fails or panics.
     pub(super) fn of_change(&self, change: &Change<W>, kind: &Kind<W>, ctx: &Ctx<S>) -> Vec<KeyRequest> {
         let of_object = match &self.of_event {
             KeysOfEvent::OfChange(map) => {
-                return contain_panic(|| map(change, ctx), &**change.object(), kind, ctx);
+                return contain_failure(|| map(change, ctx), &**change.object(), kind, ctx);
             }
             KeysOfEvent::OfObject(map) => map,
         };
-        let map = |object: &W| contain_panic(|| of_object(object, ctx), object, kind, ctx);
+        let map = |object: &W| contain_failure(|| of_object(object, ctx), object, kind, ctx);
         // If the object was owned by a different object before, that owner must be reconciled as
         // well.
         let mut keys = match change {
@@ -232,25 +268,39 @@ impl<W: Watchable, S> Keys<W, S> {
 
 /// Calls a mapping function. Panics are caught, since they would end the watch for all controllers
 /// that use this kind.
-fn contain_panic<W: Watchable, S, T>(
-    map: impl FnOnce() -> Vec<T>,
+fn contain_failure<W: Watchable, S, T>(
+    map: impl FnOnce() -> Result<Vec<T>, Error>,
     object: &W,
     kind: &Kind<W>,
     ctx: &Ctx<S>,
 ) -> Vec<T> {
-    call_back("mapping function", map).unwrap_or_else(|_| {
-        tracing::error!(
-            controller = ctx.controller(),
-            kind = %kind.name(),
-            object = %Key::of(object),
-            "mapping function panicked, nothing enqueued for this event"
-        );
-        Vec::new()
-    })
+    let note = |error: &str| ctx.mapping_errors().note(&kind.name(), &Key::of(object), error);
+    NOTED.set(None);
+    match call_back(MAPPING, map) {
+        Ok(Ok(mapped)) => {
+            // The function has ignored the error, which would make it a watch that does nothing.
+            if let Some(error) = NOTED.take() {
+                note(&error);
+            }
+            mapped
+        }
+        Ok(Err(error)) => {
+            note(&format!("{error:#}"));
+            Vec::new()
+        }
+        Err(panic) => {
+            note(&format!("panicked: {}", panic_message(&*panic)));
+            Vec::new()
+        }
+    }
 }
+
+const MAPPING: &str = "mapping function";
 
 thread_local! {
     static CALLBACK: Cell<Option<&'static str>> = const { Cell::new(None) };
+    /// First error of a cache that the running mapping function has got.
+    static NOTED: Cell<Option<String>> = const { Cell::new(None) };
 }
 
 /// Calls a user-provided function, described by `what`, and catches panics. The cache is blocked
@@ -264,4 +314,11 @@ pub(super) fn call_back<T>(what: &'static str, function: impl FnOnce() -> T) -> 
 
 pub(super) fn running_callback() -> Option<&'static str> {
     CALLBACK.get()
+}
+
+/// Remembers an error about a missing cache or index, in case a mapping function ignores it.
+pub(crate) fn note_in_callback(error: &Error) {
+    if running_callback() == Some(MAPPING) {
+        NOTED.set(NOTED.take().or_else(|| Some(error.to_string())));
+    }
 }

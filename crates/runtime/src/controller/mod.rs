@@ -12,6 +12,7 @@
 mod handlers;
 mod late_watch;
 mod mapping;
+mod mapping_errors;
 mod prepare;
 mod primary;
 mod settings;
@@ -33,7 +34,7 @@ use crate::backoff::Backoff;
 use crate::cache::{Caches, Index, Need, Selection};
 use crate::cluster::Cluster;
 use crate::ctx::Ctx;
-use crate::error::BoxError;
+use crate::error::{BoxError, Error};
 use crate::object::{DynamicKind, Key, Kind, Object, Watchable};
 use crate::predicate::Predicate;
 use crate::queue::Workqueue;
@@ -43,10 +44,13 @@ use crate::shards::Division;
 
 use handlers::{Handlers, box_reconcile};
 pub use late_watch::{Watches, Watching};
-pub use mapping::{ByChange, ByFunction, ByMap, ByOwner, Maps, MapsLate};
+pub(crate) use mapping::note_in_callback;
+pub use mapping::{ByChange, ByFunction, ByMap, ByOwner, ByTryMap, Maps, MapsLate};
+pub(crate) use mapping_errors::MappingErrors;
 pub(crate) use prepare::{AnyController, ManagerResources, PreparedController};
 pub use unselected::Unselected;
 pub use watch::Watch;
+pub(crate) use worker::polls::Polls;
 
 const DEFAULT_CONCURRENCY: usize = 4;
 
@@ -199,13 +203,23 @@ impl<K: Watchable, S: Send + Sync + 'static> Controller<K, S> {
     ///
     /// On update, `map` is called with both the old and the new version of the object. It is also
     /// called with deleted objects. `map` must not block, since it holds up every event for kind
-    /// `W`. To find out what has changed, or to set a priority, use [`Watch::mapped_changes`].
+    /// `W`. To find out what has changed, or to set a priority, use [`Watch::mapped_changes`]. If it
+    /// reads a cache, use [`try_watches`](Self::try_watches).
     pub fn watches<W, F>(self, map: F) -> Self
     where
         W: Object,
         F: Fn(&W, &Ctx<S>) -> Vec<ObjectRef<K>> + Send + Sync + 'static,
     {
         self.watch(Watch::mapped(map))
+    }
+
+    /// Like [`watches`](Self::watches), with a function that can fail. See [`Watch::try_mapped`].
+    pub fn try_watches<W, F>(self, map: F) -> Self
+    where
+        W: Object,
+        F: Fn(&W, &Ctx<S>) -> Result<Vec<ObjectRef<K>>, Error> + Send + Sync + 'static,
+    {
+        self.watch(Watch::try_mapped(map))
     }
 
     /// Adds a [`Watch`]. This is the general form of [`owns`](Self::owns) and

@@ -9,8 +9,10 @@ use kube::Client;
 use kube::runtime::events::Reporter;
 
 use super::Controller;
+use super::mapping_errors::MappingErrors;
 use super::unselected::Departures;
 use super::worker::Worker;
+use super::worker::polls::Polls;
 use crate::cache::Caches;
 use crate::cluster::Clusters;
 use crate::ctx::{ClusterLinks, ContextParts, Ctx, WatchTarget};
@@ -52,6 +54,7 @@ pub(crate) struct ManagerResources<'a> {
     pub(crate) kinds: Kinds,
     pub(crate) clusters: Clusters,
     pub(crate) metrics: Metrics,
+    pub(crate) polls: &'a Polls,
     /// Makes event publishers exit once their queue is empty.
     pub(crate) stop_events: Shutdown,
 }
@@ -65,11 +68,19 @@ pub(crate) struct PreparedController {
     pub(crate) events: BoxFuture<'static, ()>,
     kind: String,
     pub(crate) queue: Arc<Workqueue<Key>>,
+    mapping_errors: MappingErrors,
 }
 
 impl PreparedController {
     pub(crate) fn debug_queue(&self) -> ControllerQueue {
-        ControllerQueue::new(&self.name, self.kind.clone(), self.concurrency, &self.queue)
+        let errors = self.mapping_errors.clone();
+        ControllerQueue::new(
+            &self.name,
+            self.kind.clone(),
+            self.concurrency,
+            &self.queue,
+            errors,
+        )
     }
 }
 
@@ -148,7 +159,9 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             Some(_) => selection.in_scope(Scope::Own(division.by)),
             None => selection,
         };
+        let mapping_errors = MappingErrors::new(&name, shared.metrics.mapping_errors(&name));
         let parts = ContextParts {
+            mapping_errors: mapping_errors.clone(),
             client: client.clone(),
             controller: name.clone(),
             former_names,
@@ -199,7 +212,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             watch(&kind, &queue, &worker.ctx);
         }
         let mut workers: Vec<BoxFuture<'static, Result<(), Error>>> = Vec::new();
-        workers.extend((0..concurrency).map(|_| Arc::clone(&worker).work().boxed()));
+        workers.extend((0..concurrency).map(|_| Arc::clone(&worker).work(shared.polls.slot()).boxed()));
         for requests in triggers {
             let triggered = enqueue_triggers(requests, kind.clone(), Arc::clone(&queue));
             workers.push(triggered.map(Ok).boxed());
@@ -218,6 +231,7 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
             events,
             kind: kind.describe(),
             queue,
+            mapping_errors,
         }
     }
 }

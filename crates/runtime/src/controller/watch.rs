@@ -7,7 +7,9 @@ use kube::api::DynamicObject;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use super::mapping::{ByChange, ByFunction, ByMap, ByOwner, Keys, KindOf, Maps, MapsLate, call_back};
+use super::mapping::{
+    ByChange, ByFunction, ByMap, ByOwner, ByTryMap, Keys, KindOf, Maps, MapsLate, call_back,
+};
 use crate::cache::{Cache, CacheEvent, Change, HandlerId, Need, Selection};
 use crate::cluster::Cluster;
 use crate::ctx::{Ctx, WatchTarget};
@@ -99,6 +101,40 @@ where
     pub fn mapped_dynamic(kind: &DynamicKind, map: F) -> Self {
         let types = PhantomData;
         Self::new(kind.into(), ByMap { map, types })
+    }
+}
+
+impl<W: Object, K: Watchable, S, F> Watch<W, ByTryMap<K, S, F>>
+where
+    F: Fn(&W, &Ctx<S>) -> Result<Vec<ObjectRef<K>>, Error> + Send + Sync + 'static,
+{
+    /// Like [`mapped`](Watch::mapped), with a function that can fail.
+    ///
+    /// An error means a mistake in the operator, e.g. a missing [`Controller::index`]. Nothing is
+    /// reconciled for the event, and nothing is retried. The error is logged, counted in
+    /// `rbuilder_mapping_errors_total`, and shown in `/debug/queues`.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use kube::ResourceExt;
+    /// # use rbuilder::{Action, Controller, Ctx, ObjectRef, Result, Watch};
+    /// # async fn reconcile(object: Arc<ConfigMap>, ctx: Ctx<()>) -> Result { Ok(Action::await_change()) }
+    /// # fn secrets_of(config: &ConfigMap) -> Vec<String> { vec![] }
+    /// fn users_of(secret: &Secret, ctx: &Ctx<()>) -> Result<Vec<ObjectRef<ConfigMap>>> {
+    ///     let users = ctx.cached::<ConfigMap>()?.by("secret", &secret.name_any())?;
+    ///     Ok(users.iter().map(|config| ObjectRef::from_obj(&**config)).collect())
+    /// }
+    ///
+    /// let controller = Controller::new(reconcile, ())
+    ///     .index("secret", secrets_of)
+    ///     .watch(Watch::try_mapped(users_of));
+    /// ```
+    ///
+    /// [`Controller::index`]: crate::Controller::index
+    pub fn try_mapped(map: F) -> Self {
+        let types = PhantomData;
+        Self::new(Kind::of_type(), ByTryMap { map, types })
     }
 }
 

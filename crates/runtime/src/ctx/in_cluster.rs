@@ -197,6 +197,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         // Objects in other clusters can't have owners in the manager's cluster.
         division: None,
         links,
+        mapping_errors: own.mapping_errors.clone(),
         other_cluster: Some(OtherCluster {
             cluster: cluster.clone(),
             own: Arc::clone(own),
@@ -219,6 +220,7 @@ mod tests {
     use super::super::ContextParts;
     use super::*;
     use crate::cache::{CacheOptions, Caches};
+    use crate::controller::MappingErrors;
     use crate::kinds::Kinds;
 
     fn client() -> Client {
@@ -246,6 +248,7 @@ mod tests {
             watch_target: None,
             division: None,
             links,
+            mapping_errors: MappingErrors::new("memo", Metrics::new().mapping_errors("memo")),
         };
         Ctx::from_parts(parts, ())
     }

@@ -30,6 +30,7 @@ use crate::cache::{
     Cache, CacheOptions, Cached, Caches, Index, Selection, ToJson, UndecodableEntry, to_json,
 };
 use crate::cluster::Cluster;
+use crate::controller::{MappingErrors, note_in_callback};
 use crate::error::{Error, FieldManagerConflict, OwnershipError};
 use crate::events::{EventSender, new_event, new_event_channel};
 use crate::kinds::Kinds;
@@ -79,6 +80,7 @@ struct Shared {
     /// `None` if the controller isn't sharded.
     division: Option<Division>,
     links: ClusterLinks,
+    mapping_errors: MappingErrors,
     /// `None` in the manager's own cluster.
     other_cluster: Option<OtherCluster>,
 }
@@ -95,6 +97,7 @@ pub(crate) struct ContextParts {
     /// `None` if the controller isn't sharded.
     pub(crate) division: Option<Division>,
     pub(crate) links: ClusterLinks,
+    pub(crate) mapping_errors: MappingErrors,
 }
 
 impl<S> Clone for Ctx<S> {
@@ -132,7 +135,9 @@ impl<S> Ctx<S> {
     /// Panics if called from outside of a tokio runtime, because events are sent by a task.
     pub fn new(client: Client, controller: impl Into<String>, state: S) -> Self {
         let controller = controller.into();
-        let (sender, waiting) = new_event_channel(Metrics::new().events_dropped(&controller));
+        let metrics = Metrics::new();
+        let (sender, waiting) = new_event_channel(metrics.events_dropped(&controller));
+        let mapping_errors = MappingErrors::new(&controller, metrics.mapping_errors(&controller));
         let reporter = Reporter::from(controller.as_str());
         tokio::spawn(waiting.publish(client.clone(), reporter, std::future::pending()));
         // The watches of these caches are never started. The caches only contain what `caching`
@@ -150,6 +155,7 @@ impl<S> Ctx<S> {
             watch_target: None,
             division: None,
             links,
+            mapping_errors,
         };
         Self::from_parts(parts, state)
     }
@@ -187,6 +193,7 @@ impl<S> Ctx<S> {
             watch_target,
             division,
             links,
+            mapping_errors,
         } = parts;
         let applied = AppliedObjects::new(caches.options().applied_bytes);
         let shared = Shared {
@@ -202,6 +209,7 @@ impl<S> Ctx<S> {
             searches: apply_set::Searches::default(),
             division,
             links,
+            mapping_errors,
             other_cluster: None,
         };
         Self {
@@ -209,6 +217,10 @@ impl<S> Ctx<S> {
             state: Arc::new(state),
             forces: true,
         }
+    }
+
+    pub(crate) fn mapping_errors(&self) -> &MappingErrors {
+        &self.shared.mapping_errors
     }
 
     pub(crate) fn caches(&self) -> &Caches {
@@ -347,7 +359,7 @@ impl<S> Ctx<S> {
         if let (Some(cache), Some(cluster)) = (&found, self.cluster()) {
             check_synced(cache, cluster)?;
         }
-        found.map(Cached::new).ok_or_else(|| {
+        let missing = || {
             let (name, described) = (kind.name(), kind.describe());
             if let Some(cluster) = self.cluster() {
                 return Error::terminal(format!(
@@ -363,7 +375,11 @@ impl<S> Ctx<S> {
             Error::terminal(format!(
                 "no cache for {described}: add {advice} to the controller, or query the API server with `ctx.api`"
             ))
-        })
+        };
+        found
+            .map(Cached::new)
+            .ok_or_else(missing)
+            .inspect_err(note_in_callback)
     }
 
     /// Returns an [`Api`] for kind `K` in the namespace of `object`. The namespace is ignored if

@@ -32,7 +32,8 @@ pub(crate) use queues::ControllerQueue;
 const DEFAULT_LIMIT: usize = 1000;
 
 const INDEX: &str = "\
-/debug/queues   keys of each controller's queue: in progress, ready, delayed; ?controller=name, ?limit=1000
+/debug/queues   keys of each controller's queue: in progress, ready, delayed; errors of its mapping functions;
+                ?controller=name, ?limit=1000
 /debug/caches   watches that fill the caches: objects, last data, last error
 /debug/clusters other clusters: connected or why not, watches
 /debug/shards   ranges of a sharded operator and the replicas that own them

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::controller::MappingErrors;
 use crate::object::Key;
 use crate::queue::{QueueSnapshot, QueuedKey, Stage, Workqueue};
 
@@ -15,15 +16,23 @@ pub(crate) struct ControllerQueue {
     pub(crate) kind: String,
     pub(crate) workers: usize,
     queue: Weak<Workqueue<Key>>,
+    mapping_errors: MappingErrors,
 }
 
 impl ControllerQueue {
-    pub(crate) fn new(controller: &str, kind: String, workers: usize, queue: &Arc<Workqueue<Key>>) -> Self {
+    pub(crate) fn new(
+        controller: &str,
+        kind: String,
+        workers: usize,
+        queue: &Arc<Workqueue<Key>>,
+        mapping_errors: MappingErrors,
+    ) -> Self {
         Self {
             controller: controller.to_owned(),
             kind,
             workers,
             queue: Arc::downgrade(queue),
+            mapping_errors,
         }
     }
 
@@ -54,6 +63,7 @@ impl QueueReport<'_> {
     }
 
     pub(super) fn to_json(&self) -> Value {
+        let errors = self.queue.mapping_errors.seen();
         json!({
             "controller": self.queue.controller,
             "kind": self.queue.kind,
@@ -61,6 +71,7 @@ impl QueueReport<'_> {
             "inProgress": self.contents.in_progress,
             "ready": self.contents.ready,
             "delayed": self.contents.delayed,
+            "mappingErrors": { "count": errors.count, "last": errors.last },
             "keys": self.contents.keys.iter().map(key_to_json).collect::<Vec<_>>(),
         })
     }
@@ -83,6 +94,11 @@ impl QueueReport<'_> {
             text,
             "{controller}: {kind}, workers {workers}, in progress {in_progress}, ready {ready}, delayed {delayed}"
         );
+        let errors = self.queue.mapping_errors.seen();
+        if let Some(last) = errors.last {
+            let count = errors.count;
+            let _ = writeln!(text, "  errors of mapping functions {count}, last: {last}");
+        }
         for QueuedKey {
             key,
             stage,

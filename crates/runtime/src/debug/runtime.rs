@@ -3,14 +3,18 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
 
-/// Reports metrics of the current runtime.
+use crate::server::operator_runtime;
+
+/// Reports metrics of the runtime that runs the reconciles.
 ///
 /// Useful for finding code that doesn't yield: a blocked worker's busy time grows by one second per
 /// second while its park count stays flat. Memory is only reported on Linux.
 pub(super) fn report() -> Value {
-    let runtime = Handle::current().metrics();
+    let Some(runtime) = operator_runtime() else {
+        return Value::Null;
+    };
+    let runtime = runtime.metrics();
     let workers = (0..runtime.num_workers()).map(|worker| worker_to_json(&runtime, worker));
     json!({
         "aliveTasks": runtime.num_alive_tasks(),

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::controller::MappingErrors;
 use crate::metrics::Metrics;
 use crate::object::Key;
 use crate::queue::{LOW, NORMAL, Workqueue};
@@ -41,6 +42,7 @@ async fn busy_controller() -> (Arc<DebugState>, Arc<Workqueue<Key>>) {
         "Memo (example.com/v1)".to_owned(),
         4,
         &queue,
+        MappingErrors::new("memo", Metrics::new().mapping_errors("memo")),
     )]);
     (state, queue)
 }
@@ -65,6 +67,7 @@ memo: Memo (example.com/v1), workers 4, in progress 1, ready 2, delayed 2
     let expected = serde_json::json!([{
         "controller": "memo", "kind": "Memo (example.com/v1)", "workers": 4,
         "inProgress": 1, "ready": 2, "delayed": 2,
+        "mappingErrors": { "count": 0, "last": null },
         "keys": [{
             "namespace": "shop", "name": "running", "state": "inProgress", "seconds": 3.0, "again": true,
             "priority": 0, "failures": 0,

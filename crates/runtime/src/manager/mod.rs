@@ -94,6 +94,8 @@ pub struct Manager {
     debug: Arc<DebugState>,
     probes: Probes,
     grace: Duration,
+    /// How long webhooks are served after a request to stop. `None` for the default.
+    webhook_delay: Option<Duration>,
     sync_timeout: Duration,
     lease: LeaseTimes,
     /// `None` if the process needs no lease, i.e. without leader election and sharding.
@@ -201,6 +203,7 @@ impl Manager {
             debug: Arc::default(),
             probes: Probes::default(),
             grace: GRACE_PERIOD,
+            webhook_delay: None,
             sync_timeout: CACHE_SYNC_TIMEOUT,
             lease: LeaseTimes::default(),
             caches: CacheOptions::default(),

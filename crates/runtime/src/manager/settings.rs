@@ -19,6 +19,19 @@ impl Manager {
         self
     }
 
+    /// Sets how long webhooks are served after the process was asked to stop. Defaults to 5 s after
+    /// SIGTERM, and to zero after SIGINT (Ctrl-C) and for [`start_until`](Self::start_until).
+    ///
+    /// When a Pod is deleted, the API server keeps calling its webhooks until all nodes have removed
+    /// the Pod from the Service. If nothing listened during that time, writes would be rejected
+    /// because of `failurePolicy: Fail`. Meanwhile, the process isn't ready, finishes its
+    /// reconciles, and releases its lease, so this only matters if the rest takes less time. It's
+    /// never longer than the [grace period](Self::grace_period).
+    pub fn webhook_shutdown_delay(mut self, delay: Duration) -> Self {
+        self.webhook_delay = Some(delay);
+        self
+    }
+
     /// Sets the timeout for caches to sync, after which the manager fails. Defaults to 2 min.
     ///
     /// Meanwhile, watches that fail (e.g. because of a missing CRD or permission) are retried.

@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
+use tokio::sync::oneshot;
+
 use super::Manager;
 use super::run::{METRICS, OnLoss, Run};
 use crate::debug::add_endpoints;
 use crate::error::{Error, ManagerError};
 use crate::open_files::raise_limit;
-use crate::shutdown::new_shutdown;
-use crate::signals::Signals;
+use crate::signals::{Signals, TERMINATE};
 use crate::webhook::Routes;
+
+/// Default for [`Manager::webhook_shutdown_delay`] after SIGTERM. Nodes usually notice within a
+/// second that a Pod is terminating.
+const WEBHOOK_DELAY: Duration = Duration::from_secs(5);
 
 impl Manager {
     /// Runs the manager until SIGTERM or SIGINT is received, then waits for reconciles to finish.
+    /// Webhooks are served for at least five seconds after SIGTERM, see
+    /// [`webhook_shutdown_delay`](Self::webhook_shutdown_delay).
     ///
     /// After a second signal, the process exits immediately with status 1. It also exits with
     /// status 1 one second after losing its lease. By then, all reconciles and tasks were
@@ -49,15 +57,22 @@ impl Manager {
     pub async fn start(self) -> Result<(), Error> {
         let mut signals = Signals::install()?;
         raise_limit();
-        let (stop, shutdown) = new_shutdown();
+        let (stop, stopped) = oneshot::channel();
         let second_signal = async {
             let signal = signals.next().await;
             tracing::info!(%signal, "received shutdown signal, stopping; send it again to exit immediately");
-            stop.now();
+            // Fails only if the manager has already stopped.
+            let _ = stop.send(match signal {
+                TERMINATE => WEBHOOK_DELAY,
+                // Sent by a developer, who doesn't want to wait.
+                _ => Duration::ZERO,
+            });
             signals.next().await
         };
+        // The sender isn't dropped before the signal.
+        let stopped = stopped.map(Result::unwrap_or_default);
         tokio::select! {
-            ended = self.run(shutdown.requested(), OnLoss::Exit) => ended,
+            ended = self.run(stopped, OnLoss::Exit) => ended,
             signal = second_signal => {
                 tracing::warn!(%signal, "received second shutdown signal, exiting");
                 std::process::exit(1)
@@ -76,10 +91,11 @@ impl Manager {
     ///
     /// See [`ManagerError`].
     pub async fn start_until(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
-        self.run(stop, OnLoss::Return).await
+        self.run(stop.map(|()| Duration::ZERO), OnLoss::Return).await
     }
 
-    async fn run(mut self, stop: impl Future<Output = ()>, on_loss: OnLoss) -> Result<(), Error> {
+    /// `stop` returns the default for [`Manager::webhook_shutdown_delay`].
+    async fn run(mut self, stop: impl Future<Output = Duration>, on_loss: OnLoss) -> Result<(), Error> {
         self.check_controllers()?;
         self.args.check(cfg!(feature = "http2"))?;
         if self.args.leader_elect && self.args.shards.is_some() {
@@ -102,19 +118,21 @@ impl Manager {
             self.routes = Routes::default();
         }
         self.lease.check()?;
-        let grace = self.grace;
+        let (grace, webhook_delay) = (self.grace, self.webhook_delay);
         let mut run = Run::prepare(self, on_loss);
         let ended = tokio::select! {
             biased;
             failure = run.run_until_failure() => Err(failure),
-            () = stop => Ok(()),
+            default_delay = stop => Ok(webhook_delay.unwrap_or(default_delay)),
         };
+        // After a failure, the process should be restarted as soon as possible.
+        let webhook_delay = *ended.as_ref().unwrap_or(&Duration::ZERO);
         let grace = match &ended {
             // Don't wait, because another process may have started to reconcile.
             Err(ManagerError::LeaderElectionLost(_) | ManagerError::ShardsLost(_)) => Duration::ZERO,
             _ => grace,
         };
-        let stopped = run.shut_down(grace).await;
+        let stopped = run.shut_down(grace, webhook_delay).await;
         Ok(ended.and(stopped)?)
     }
 

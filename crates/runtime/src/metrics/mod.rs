@@ -88,6 +88,7 @@ struct Inner {
     certificate_reads: Counter,
     certificate_read_errors: Counter,
     events_dropped: Family<Counter, 1>,
+    mapping_errors: Family<Counter, 1>,
     caches: cache::Families,
     clusters: cluster::Families,
 }
@@ -131,6 +132,12 @@ impl Metrics {
             events_dropped: registry.own(
                 "rbuilder_events_dropped_total",
                 "Total number of Kubernetes events that were dropped because an object had too many or the queue was full.",
+                ["controller"],
+                &[],
+            ),
+            mapping_errors: registry.own(
+                "rbuilder_mapping_errors_total",
+                "Total number of events for which a mapping function failed or panicked.",
                 ["controller"],
                 &[],
             ),
@@ -232,6 +239,10 @@ impl Metrics {
     /// The gauge is 1 while this process holds the lease, and 0 otherwise.
     pub(crate) fn leader(&self, lease: &str) -> Gauge {
         self.0.leader.with([lease])
+    }
+
+    pub(crate) fn mapping_errors(&self, controller: &str) -> Counter {
+        self.0.mapping_errors.with([controller])
     }
 
     pub(crate) fn events_dropped(&self, controller: &str) -> Counter {

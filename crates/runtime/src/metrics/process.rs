@@ -7,6 +7,7 @@ use std::fs;
 
 use super::registry::Registry;
 use super::{Counter, Gauge};
+use crate::server::operator_runtime;
 
 /// Unit of CPU and start times in `/proc`, independent of the kernel's tick rate.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -67,7 +68,7 @@ fn register_tokio(registry: &Registry) {
     );
     registry.before_scrape(move || {
         // E.g. a call of `Metrics::text` outside of a runtime.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        let Some(runtime) = operator_runtime() else {
             return;
         };
         let runtime = runtime.metrics();

@@ -19,7 +19,7 @@ pub(crate) use handlers::Handlers;
 
 use crate::args::ManagerArgs;
 use crate::metrics::{Metrics, TEXT_FORMAT};
-use crate::server::{BindError, Reply, Server, text_reply};
+use crate::server::{BindError, Reply, Server, ServerThreads, text_reply};
 use crate::tls::{CertificateError, Certificates, Files};
 
 const PATH: &str = "/metrics";
@@ -91,6 +91,11 @@ impl MetricsServer {
     pub(crate) fn with_max_connections(mut self, max: usize) -> Self {
         self.server = self.server.with_max_connections(max);
         self
+    }
+
+    pub(crate) fn on_threads(mut self, threads: &ServerThreads) -> io::Result<Self> {
+        self.server = threads.adopt(self.server)?;
+        Ok(self)
     }
 
     /// Clients need to be authorized for each handler's path.

@@ -5,6 +5,7 @@ mod body;
 mod client_timer;
 mod connection;
 mod connections;
+mod threads;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,6 +23,7 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) use body::RequestBody;
 pub(crate) use client_timer::Connection;
 use connections::Connections;
+pub(crate) use threads::{ServerThreads, operator_runtime};
 
 /// A response with a complete body.
 pub(crate) type Reply = Response<Full<Bytes>>;
@@ -86,6 +88,12 @@ impl Server {
     /// Returns the actual port if the port was 0.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// Moves the listener to the current runtime.
+    fn rebind(self) -> io::Result<Self> {
+        let listener = TcpListener::from_std(self.listener.into_std()?)?;
+        Ok(Self { listener, ..self })
     }
 
     /// Serves requests until `shutdown` resolves, then waits for pending requests. Uses HTTPS if

@@ -7,6 +7,7 @@ mod caches;
 mod clusters;
 mod dynamic;
 mod extremes;
+mod mapping;
 mod namesakes;
 mod own_writes;
 mod owning;

@@ -2,6 +2,7 @@
 //! result.
 
 mod finalizers;
+pub(super) mod polls;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -14,6 +15,7 @@ use futures::FutureExt;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use self::polls::{Reconcile, Slot};
 use super::handlers::Handlers;
 use super::unselected::Departures;
 use crate::action::Action;
@@ -109,7 +111,7 @@ impl Outcome {
 impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     /// Reconciles keys until the queue is closed or the leader's lease is lost. Only fails if a reconcile
     /// panics and [`Controller::recover_panics`] is disabled.
-    pub(super) async fn work(self: Arc<Self>) -> Result<(), Error> {
+    pub(super) async fn work(self: Arc<Self>, slot: Arc<Slot>) -> Result<(), Error> {
         while let Some(key) = self.queue.next().await {
             if self.fence.as_ref().is_some_and(|fence| fence.check().is_err()) {
                 let priority = self.queue.taken_priority(&key);
@@ -151,7 +153,14 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             async {
                 let active = self.metrics.active();
                 let started = Instant::now();
-                let outcome = trace.follow(self.run(&key, guard.as_ref())).await;
+                let reconcile = Reconcile {
+                    controller: self.ctx.controller().to_owned(),
+                    kind: kind.to_string(),
+                    key: key.clone(),
+                    id: reconcile_id.clone(),
+                };
+                let running = slot.follow(reconcile, self.run(&key, guard.as_ref()));
+                let outcome = trace.follow(running).await;
                 self.metrics.reconciled(outcome.result(), started.elapsed());
                 trace.end_reconcile(outcome.describe_result(), || outcome.describe_failure());
                 drop(active);

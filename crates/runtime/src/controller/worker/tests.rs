@@ -60,7 +60,7 @@ async fn worker_without_the_lease_returns_its_key_and_takes_no_more() {
     let fence = Fence::new("operator");
     let worker = new_worker(Some(fence));
     worker.queue.add(Key::of(&new_map()), NORMAL);
-    let working = tokio::spawn(Arc::clone(&worker).work());
+    let working = tokio::spawn(Arc::clone(&worker).work(Arc::default()));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(worker.ctx.load(Ordering::Relaxed), 0);
     assert_eq!(worker.queue.depth(), 1);
@@ -77,7 +77,7 @@ async fn worker_without_the_lease_returns_its_key_and_takes_no_more() {
 async fn worker_on_every_replica_needs_no_lease() {
     let worker = new_worker(None);
     worker.queue.add(Key::of(&new_map()), NORMAL);
-    let working = tokio::spawn(Arc::clone(&worker).work());
+    let working = tokio::spawn(Arc::clone(&worker).work(Arc::default()));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(worker.ctx.load(Ordering::Relaxed), 1);
     worker.queue.close();

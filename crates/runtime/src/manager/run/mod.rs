@@ -12,12 +12,14 @@
 //!
 //! On shutdown, queues are closed and reconciles get a grace period to finish. Then watches are
 //! stopped and the controllers' events are sent. The lease is only released if no work is left.
-//! Finally the servers are stopped, and the events of webhooks and tasks are sent.
+//! Finally the servers are stopped, and the events of webhooks and tasks are sent. If a Service may
+//! still lead to our webhooks, they and the watches are stopped a few seconds later.
 //!
 //! If a component fails, everything is stopped with an error that contains its name.
 
 mod lease;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,14 +29,14 @@ use futures::FutureExt;
 use kube::runtime::events::Reporter;
 use kube::{Client, Config};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::Manager;
 use crate::args::ManagerArgs;
 use crate::cache::{Caches, NamedWatch};
 use crate::client::ClientSettings;
 use crate::cluster::{ClusterPart, ClusterServices, Clusters};
-use crate::controller::{ManagerResources, PreparedController};
+use crate::controller::{ManagerResources, Polls, PreparedController};
 use crate::deadline::deadline_after;
 use crate::error::{Error, ManagerError};
 use crate::events::WaitingEvents;
@@ -45,7 +47,7 @@ use crate::object::Key;
 use crate::phase::Phase;
 use crate::probes::Probes;
 use crate::queue::Workqueue;
-use crate::server::Server;
+use crate::server::{Server, ServerThreads};
 use crate::shards::{Membership, Shards};
 use crate::shutdown::{Shutdown, Stop, new_shutdown};
 use crate::task::Task;
@@ -86,6 +88,9 @@ pub(super) struct Run {
     ready: Arc<AtomicBool>,
     routes: Option<Routes>,
     webhook_readiness: webhook::server::Readiness,
+    serves_webhooks: bool,
+    server_threads: ServerThreads,
+    polls: Polls,
     client_authorities: Option<PathBuf>,
     webhook_certificate: Option<ManagedCertificate>,
     /// `None` if neither leader election nor sharding is enabled.
@@ -203,6 +208,7 @@ impl Run {
             debug,
             mut probes,
             grace: _,
+            webhook_delay: _,
             sync_timeout,
             lease,
             fence,
@@ -233,7 +239,9 @@ impl Run {
         let (own, others) = (caches.stats(), clusters.stats());
         metrics.measure_caches(move || own().into_iter().chain(others()).collect());
         metrics.measure_clusters(clusters.connections());
+        let polls = Polls::default();
         let resources = ManagerResources {
+            polls: &polls,
             leader_client,
             client: client.clone(),
             fence: fence.clone(),
@@ -296,6 +304,9 @@ impl Run {
             ready,
             routes: Some(routes).filter(|routes| !routes.is_empty()),
             webhook_readiness,
+            serves_webhooks: false,
+            server_threads: ServerThreads::default(),
+            polls,
             client_authorities,
             webhook_certificate,
             fence,
@@ -391,6 +402,16 @@ impl Run {
     /// Starts the servers that run until the process exits.
     async fn start_servers(&mut self) -> Result<(), ManagerError> {
         const PROBES: &str = "the health probe server";
+        let failed = |server: &'static str| {
+            move |error: io::Error| ManagerError::Server {
+                server,
+                reason: error.to_string(),
+            }
+        };
+        // If the runtime belongs to somebody else (e.g. a test), use no other.
+        if self.on_loss == OnLoss::Exit {
+            self.server_threads = ServerThreads::start().map_err(failed(PROBES))?;
+        }
         let address = &self.args.health_probe_bind_address;
         let server = Server::bind(address).await.map_err(|error| ManagerError::Server {
             server: PROBES,
@@ -400,10 +421,12 @@ impl Run {
             if let Ok(address) = server.address() {
                 tracing::info!(%address, "serving health probes");
             }
+            let server = self.server_threads.adopt(server).map_err(failed(PROBES))?;
             let serving = self.probes.clone().serve(
                 server.with_max_connections(self.max_connections),
                 self.servers_stopped.clone().requested(),
             );
+            let serving = self.server_threads.run(serving);
             self.phases.servers.spawn(PROBES, serving.map(Ok));
         }
         let server = MetricsServer::bind(&self.args, self.metrics.clone(), self.client.clone()).await;
@@ -417,8 +440,11 @@ impl Run {
             }
             let server = server
                 .with_max_connections(self.max_connections)
-                .with_handlers(self.metrics_handlers.clone());
+                .with_handlers(self.metrics_handlers.clone())
+                .on_threads(&self.server_threads)
+                .map_err(failed(METRICS))?;
             let serving = server.serve(self.servers_stopped.clone().requested());
+            let serving = self.server_threads.run(serving);
             self.phases.servers.spawn(METRICS, serving.map(Ok));
         }
         Ok(())
@@ -439,6 +465,7 @@ impl Run {
             timeout: self.sync_timeout,
             max_connections: self.max_connections,
             memory: self.webhook_memory,
+            threads: self.server_threads.clone(),
         };
         let stopped = self.servers_stopped.clone();
         let started = tokio::select! {
@@ -446,6 +473,7 @@ impl Run {
             started = webhook::server::start_server(routes, setup, &self.webhook_readiness, stopped) => started?,
             failure = self.phases.failed() => return Err(failure),
         };
+        self.serves_webhooks = true;
         let injected = started.injected(self.sync_timeout);
         self.phases
             .servers
@@ -518,6 +546,7 @@ impl Run {
     }
 
     fn start_controller(&mut self, controller: PreparedController) {
+        self.polls.watch();
         let PreparedController {
             name,
             concurrency,
@@ -536,8 +565,15 @@ impl Run {
         }
     }
 
-    pub(super) async fn shut_down(&mut self, grace: Duration) -> Result<(), ManagerError> {
-        let deadline = deadline_after(Instant::now(), grace);
+    /// Webhooks are served for at least `webhook_delay`.
+    pub(super) async fn shut_down(
+        &mut self,
+        grace: Duration,
+        webhook_delay: Duration,
+    ) -> Result<(), ManagerError> {
+        let begun = Instant::now();
+        let deadline = deadline_after(begun, grace);
+        self.webhook_readiness.leave();
         if let Some(membership) = &self.membership {
             // Other replicas can already take over idle ranges while our reconciles are finishing.
             membership.begin_to_leave();
@@ -551,7 +587,11 @@ impl Run {
         }
         self.stop_tasks.now();
         let drained = self.drain_work(deadline, grace).await;
-        self.phases.watches.abort().await;
+        let serves_webhooks = self.serves_webhooks && !webhook_delay.is_zero();
+        // Webhooks may read the caches.
+        if !serves_webhooks {
+            self.phases.watches.abort().await;
+        }
         self.stop_events.now();
         if let Err(error) = self
             .phases
@@ -576,6 +616,12 @@ impl Run {
         // Likewise, let the Lease of a sharded replica expire if work is left.
         if let (Some(membership), false, Ok(())) = (self.membership.take(), is_lost, &drained) {
             membership.leave().await;
+        }
+        if serves_webhooks {
+            if !is_lost {
+                sleep_until(deadline.min(deadline_after(begun, webhook_delay))).await;
+            }
+            self.phases.watches.abort().await;
         }
         self.stop_servers.now();
         let grace = if is_lost {

@@ -1,16 +1,21 @@
 //! Startup, readiness and certificate of the webhook server.
 //!
 //! With a managed certificate, the process only becomes ready once all webhooks are referenced by a
-//! configuration; until then, the check reports what is missing. From then on it stays ready.
+//! configuration; until then, the check reports what is missing. From then on it stays ready until
+//! it's asked to stop. The server keeps listening for a while after that, because the Service leads
+//! to it until all nodes know that the Pod is gone.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Version};
 use kube::Client;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -21,7 +26,7 @@ use super::memory;
 use crate::args::ManagerArgs;
 use crate::error::ManagerError;
 use crate::metrics::Metrics;
-use crate::server::Server;
+use crate::server::{Reply, RequestBody, Server, ServerThreads};
 use crate::shutdown::Shutdown;
 use crate::tls::{CertificateError, Certificates, Files, check_handshake};
 
@@ -41,6 +46,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) max_connections: usize,
     /// Total for all reviews, in bytes. `None` for the default.
     pub(crate) memory: Option<usize>,
+    pub(crate) threads: ServerThreads,
 }
 
 pub(crate) struct Started {
@@ -50,7 +56,14 @@ pub(crate) struct Started {
 
 /// The check `webhook` of `/readyz`.
 #[derive(Clone, Default)]
-pub(crate) struct Readiness(Arc<Mutex<Option<Listening>>>);
+pub(crate) struct Readiness(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    listening: Mutex<Option<Listening>>,
+    /// Set when the process is about to stop.
+    is_leaving: AtomicBool,
+}
 
 #[derive(Clone)]
 struct Listening {
@@ -86,9 +99,16 @@ pub(crate) async fn start_server(
         injection: injection.clone(),
     });
     let server = server.with_max_connections(setup.max_connections);
+    let server = setup
+        .threads
+        .adopt(server)
+        .map_err(|error| failed(error.to_string()))?;
     let memory = setup.memory.unwrap_or_else(memory::default_total);
     let handler = routes.into_handler(&metrics, memory);
-    let serving = server.serve(Some(tls), handler, shutdown.requested());
+    let handler = close_when_leaving(handler, readiness.clone());
+    let serving = setup
+        .threads
+        .run(server.serve(Some(tls), handler, shutdown.requested()));
     let serving = async move {
         tokio::select! {
             () = serving => {}
@@ -99,6 +119,33 @@ pub(crate) async fn start_server(
         serving: serving.boxed(),
         injection,
     })
+}
+
+/// Makes clients reconnect while the process is leaving, so that they reach another replica once the
+/// Service leads there. Closing an idle connection instead would lose a request that is on its way.
+fn close_when_leaving<H, F>(
+    handler: H,
+    readiness: Readiness,
+) -> impl Fn(Request<RequestBody>) -> BoxFuture<'static, Reply> + Send + Sync + 'static
+where
+    H: Fn(Request<RequestBody>) -> F + Send + Sync + 'static,
+    F: Future<Output = Reply> + Send + 'static,
+{
+    move |request| {
+        // HTTP/2 has no such header. The server tells its clients when it stops listening.
+        let has_header = request.version() <= Version::HTTP_11;
+        let (reply, readiness) = (handler(request), readiness.clone());
+        async move {
+            let mut reply = reply.await;
+            if has_header && readiness.is_leaving() {
+                reply
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            reply
+        }
+        .boxed()
+    }
 }
 
 /// Adds the brackets that IPv6 addresses need.
@@ -214,12 +261,28 @@ impl Started {
 
 impl Readiness {
     fn set_listening(&self, listening: Listening) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listening);
+        *self.lock() = Some(listening);
+    }
+
+    /// Fails the check from now on, and makes clients reconnect.
+    pub(crate) fn leave(&self) {
+        self.0.is_leaving.store(true, Ordering::Release);
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.0.is_leaving.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Listening>> {
+        self.0.listening.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks that the CA bundle was injected, and that clients see our current certificate.
     pub(crate) async fn check(&self) -> Result<(), String> {
-        let listening = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if self.is_leaving() {
+            return Err("the process is shutting down".to_owned());
+        }
+        let listening = self.lock().clone();
         let Some(listening) = listening else {
             return Err("the webhook server is not listening yet".to_owned());
         };

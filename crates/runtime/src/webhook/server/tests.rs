@@ -3,6 +3,7 @@ use std::convert::Infallible;
 use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -50,6 +51,7 @@ fn setup(args: &ManagerArgs, client: Client) -> Setup<'_> {
         timeout: Duration::from_secs(30),
         max_connections: 512,
         memory: None,
+        threads: ServerThreads::default(),
     }
 }
 
@@ -97,6 +99,48 @@ async fn server_is_ready_while_the_handshake_succeeds() {
     assert!(said.starts_with("cannot connect to "), "{said}");
 }
 
+/// The Service leads to the process for a while after the signal, so it keeps answering. Clients
+/// must not use their connections again, though.
+#[tokio::test]
+async fn leaving_server_is_not_ready_and_asks_clients_to_reconnect() {
+    let (certificate, key) = localhost_pem();
+    let secret = Secret::mount(&certificate, &key);
+    let args = args(Some(secret.path()));
+    let (readiness, (_stop, stopped)) = (Readiness::default(), new_shutdown());
+    let started = start_server(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
+    tokio::spawn(started.unwrap().serving);
+    let address = readiness.lock().as_ref().unwrap().address;
+    let ask = async || {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let connector = connector_of(&parse_certificate(&certificate), &[]);
+        let mut stream = connector.connect(name, stream).await.unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        let mut head = vec![0; 1024];
+        let length = stream.read(&mut head).await.unwrap();
+        String::from_utf8_lossy(&head[..length]).to_ascii_lowercase()
+    };
+    readiness.check().await.unwrap();
+    let answer = ask().await;
+    assert!(
+        answer.starts_with("http/1.1 404") && !answer.contains("connection: close"),
+        "{answer}"
+    );
+    readiness.leave();
+    assert_eq!(
+        readiness.check().await.unwrap_err(),
+        "the process is shutting down"
+    );
+    let answer = ask().await;
+    assert!(
+        answer.starts_with("http/1.1 404") && answer.contains("connection: close"),
+        "{answer}"
+    );
+}
+
 /// The check doesn't use a client certificate, even if the API server must.
 #[tokio::test]
 async fn readiness_check_needs_no_client_certificate() {
@@ -134,7 +178,15 @@ async fn http2_is_offered_when_enabled() {
         let readiness = Readiness::default();
         let started = start_server(routes(), setup(&args, cluster(500)), &readiness, stopped).await;
         tokio::spawn(started.unwrap().serving);
-        let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
+        let port = readiness
+            .0
+            .listening
+            .lock()
+            .unwrap()
+            .as_ref()
+            .unwrap()
+            .address
+            .port();
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let connector = connector_of(&parse_certificate(&certificate), offered);
         let name = ServerName::try_from("localhost").unwrap();
@@ -170,7 +222,7 @@ async fn server_binds_to_webhook_host() {
         .await
         .unwrap();
     tokio::spawn(started.serving);
-    let address = readiness.0.lock().unwrap().as_ref().unwrap().address;
+    let address = readiness.0.listening.lock().unwrap().as_ref().unwrap().address;
     assert!(address.ip().is_loopback(), "{address}");
     readiness.check().await.unwrap();
 }
@@ -254,7 +306,15 @@ async fn clients_without_a_certificate_are_rejected() {
     let readiness = Readiness::default();
     let started = start_server(routes(), setup, &readiness, stopped).await.unwrap();
     tokio::spawn(started.serving);
-    let port = readiness.0.lock().unwrap().as_ref().unwrap().address.port();
+    let port = readiness
+        .0
+        .listening
+        .lock()
+        .unwrap()
+        .as_ref()
+        .unwrap()
+        .address
+        .port();
     let ask = async |shown: Option<Shown>| {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let connector = connector_showing(&parse_certificate(&certificate), shown);

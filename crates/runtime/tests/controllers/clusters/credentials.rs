@@ -234,8 +234,9 @@ async fn token_of(edge: &Environment, account: &str) -> String {
     let bindings: Api<ClusterRoleBinding> = Api::all(client);
     bindings.create(&PostParams::default(), &binding).await.unwrap();
     let asked = serde_json::from_value(json!({ "spec": { "audiences": [] } })).unwrap();
-    let made = accounts.create_token_request(account, &PostParams::default(), &asked);
-    made.await.unwrap().status.unwrap().token.unwrap()
+    let params = PostParams::default();
+    let made = accounts.create_token_request(account, &params, &asked).await;
+    made.unwrap().status.unwrap().token.unwrap()
 }
 
 /// Returns a kubeconfig for the server of `edge`.
