@@ -199,17 +199,23 @@ async fn read_review(received: &Received, copies: usize) -> Result<(Review, Rese
     Ok((Review::parse(&received.body)?, work))
 }
 
+/// Denies a request without the object that its operation needs, as controller-runtime does. The API
+/// server always sends it, so nothing is known about what would be allowed.
+fn deny_absent(field: &str) -> Denied {
+    let message = format!("the review has no `{field}`: there is nothing to decide about");
+    Denied::with_status(400, "BadRequest", message)
+}
+
 pub(super) fn defaulting_endpoint<K: Object + Serialize>(defaulter: Defaulter<K>) -> Endpoint {
     let defaulter = Arc::new(defaulter);
     Box::new(move |received| {
         let defaulter = Arc::clone(&defaulter);
         async move {
             let (review, work) = read_review(&received, DEFAULTED).await?;
-            let decision = match &review.object {
-                Some(object) if review.request.operation != Operation::Delete => {
-                    default(&*defaulter, object, &review).await
-                }
-                _ => Ok(Decision::Allowed(Warnings::new())),
+            let decision = match (&review.request.operation, &review.object) {
+                (Operation::Delete, _) | (Operation::Connect, None) => Ok(Decision::Allowed(Warnings::new())),
+                (_, Some(object)) => default(&*defaulter, object, &review).await,
+                (_, None) => Err(deny_absent("object")),
             };
             let decision = decision.unwrap_or_else(Decision::Denied);
             Ok(Answer::new(review.respond(decision), work))
@@ -265,7 +271,7 @@ pub(super) fn validating_endpoint<K: Object>(validator: Validator<K>) -> Endpoin
 
 async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     match Old::decode(review.old_object.as_ref()) {
-        Old::Absent => Ok(Warnings::new()),
+        Old::Absent => Err(deny_absent("oldObject")),
         Old::Decoded(object) => {
             let old = Some(Arc::clone(&object));
             // Validators expect an object, and treat a request without an old one as a creation.
@@ -278,7 +284,7 @@ async fn validate_deletion<K: Object>(validator: &Validator<K>, review: &Review)
 
 async fn validate<K: Object>(validator: &Validator<K>, review: &Review) -> Result<Warnings, Denied> {
     let Some(object) = &review.object else {
-        return Ok(Warnings::new());
+        return Err(deny_absent("object"));
     };
     let new = match decode_new(object) {
         Ok(new) => Arc::new(new),

@@ -172,6 +172,43 @@ async fn defaulters_may_be_async_and_deny() {
     assert_eq!(response["status"]["message"], "not now");
 }
 
+#[tokio::test]
+async fn review_without_its_object_is_denied() {
+    let webhooks = Webhook::<ConfigMap>::new().validator(validate).defaulter(default);
+    let served = webhook(webhooks).await;
+    let stored = map(json!({}));
+    for (path, request, field) in [
+        (MUTATE, json!({ "operation": "CREATE", "object": null }), "object"),
+        (MUTATE, json!({ "operation": "CREATE" }), "object"),
+        (
+            MUTATE,
+            json!({ "operation": "UPDATE", "oldObject": stored.clone() }),
+            "object",
+        ),
+        (
+            VALIDATE,
+            json!({ "operation": "CREATE", "object": null }),
+            "object",
+        ),
+        (
+            VALIDATE,
+            json!({ "operation": "UPDATE", "oldObject": stored.clone() }),
+            "object",
+        ),
+        (
+            VALIDATE,
+            json!({ "operation": "DELETE", "object": stored }),
+            "oldObject",
+        ),
+    ] {
+        let response = served.ask(path, request.clone()).await;
+        assert_eq!(response["allowed"], false, "{path} {request}");
+        assert_eq!(response["status"]["code"], 400, "{path} {request}");
+        let message = response["status"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(&format!("no `{field}`")), "{message}");
+    }
+}
+
 fn validate(
     new: &ConfigMap,
     old: Option<&ConfigMap>,
