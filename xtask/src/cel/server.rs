@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::private::private_folder;
 use crate::sh::Cmd;
 use crate::value::text;
 
@@ -22,7 +23,8 @@ impl Client {
     /// Creates a client from a kubeconfig, which must contain the address and the certificates.
     pub(crate) fn new(kubeconfig: &str) -> Result<Client> {
         let config: Value = serde_json::from_str(&fs_err::read_to_string(kubeconfig)?)?;
-        let folder = tempfile::tempdir()?;
+        // It contains the key of an administrator.
+        let folder = private_folder("rbuilder-cel-")?;
         let client = Client {
             server: text(&config, "/clusters/0/cluster/server").to_owned(),
             folder,

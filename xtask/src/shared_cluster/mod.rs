@@ -23,6 +23,7 @@ use self::neighbors::Neighbors;
 use crate::control_plane::ControlPlane;
 use crate::helm::{Helm, kustomize};
 use crate::kubectl::Kubectl;
+use crate::private::private_folder;
 use crate::project::{edit, scaffold};
 use crate::run::{BASH, run_script};
 use crate::sh::Cmd;
@@ -66,7 +67,8 @@ const USER: &str = "walker";
 pub(crate) fn check_shared_cluster() -> Result<()> {
     let helm = Helm::ensure()?;
     let bin = repo::build_rbuilder()?;
-    let folder = tempfile::Builder::new().prefix("rbuilder-shared-").tempdir()?;
+    // It contains kubeconfigs.
+    let folder = private_folder("rbuilder-shared-")?;
     let folder = folder.path();
     let audit = AuditLog::create(folder)?;
     let (scaffolded, green) = make_projects(&bin, folder)?;
