@@ -398,4 +398,42 @@ mod tests {
         assert!(swept.is_ok(), "the sweep waits for a writer of the FIFO");
         assert!(folder.exists());
     }
+
+    /// The variables of a process belong to all its threads, so a child process runs the test.
+    #[test]
+    fn relative_directories_of_path_provide_no_program() {
+        const CHILD: &str = "RBUILDER_TEST_RELATIVE_PATH";
+        if std::env::var_os(CHILD).is_some() {
+            let workspace = crate::Workspace::create().unwrap();
+            let mut child = workspace
+                .spawn(Path::new("/bin/sleep"), |command| drop(command.arg("600")))
+                .unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("bin")).unwrap();
+        for name in ["sh", "rm", "sleep", "kill", "ps"] {
+            let program = folder.path().join("bin").join(name);
+            fs::write(&program, "#!/bin/sh\n/usr/bin/touch ran\nexec /bin/sh \"$@\"\n").unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let ran = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "watchdog::unix::tests::relative_directories_of_path_provide_no_program",
+            ])
+            .env(CHILD, "1")
+            .env("PATH", "bin:/bin:/usr/bin")
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+        assert!(
+            !folder.path().join("ran").exists(),
+            "a program of the repository ran"
+        );
+    }
 }
