@@ -95,6 +95,9 @@ fn check_sequence(seed: u64, counts: &mut Counts) {
         if random.once_in(3) {
             log.extend(edit_by_hand(&folder, random));
         }
+        if random.once_in(6) {
+            log.extend(rename_by_hand(&folder, random));
+        }
     }
 }
 
@@ -179,6 +182,43 @@ fn edit_by_hand(folder: &Folder, random: &mut Random) -> Option<String> {
         return None;
     }
     Some(format!("(edits {path})"))
+}
+
+/// Renames objects of the manager in all manifests, as with sed. Returns a description.
+fn rename_by_hand(folder: &Folder, random: &mut Random) -> Option<String> {
+    const RENAMES: &[(&str, &str)] = &[
+        ("controller-manager", "till"),
+        ("webhook-service", "till-hooks"),
+        (
+            "serviceAccountName: controller-manager\n",
+            "serviceAccountName: clerk\n",
+        ),
+        ("- name: manager\n", "- name: operator\n"),
+        ("namePrefix: shop-\n", "namePrefix: corner-shop-\n"),
+    ];
+    let tree = folder.tree();
+    let (from, to) = *random.one_of(RENAMES);
+    for (path, text) in tree.iter().filter(|(path, _)| path.starts_with("config/")) {
+        let mut renamed = text.replace(from, to);
+        if to.ends_with("clerk\n") {
+            let account = "kind: ServiceAccount\n  name: controller-manager\n";
+            renamed = renamed.replace(account, "kind: ServiceAccount\n  name: clerk\n");
+            if path == "config/rbac/service_account.yaml" {
+                renamed = renamed.replace("  name: controller-manager\n", "  name: clerk\n");
+            }
+        }
+        if to.contains("operator") {
+            renamed = renamed.replace("[name=manager]", "[name=operator]");
+        }
+        if renamed != *text {
+            folder.write(path, &renamed);
+        }
+    }
+    if folder.run("manifests").code != 0 || folder.run("manifests --check").code != 0 {
+        restore(folder, &tree);
+        return None;
+    }
+    Some(format!("(renames `{}` to `{}`)", from.trim_end(), to.trim_end()))
 }
 
 /// The edit must not change the meaning of a YAML or TOML file.

@@ -50,6 +50,7 @@ mod library;
 mod line_ends;
 mod member;
 mod mutations;
+mod object_names;
 mod paths;
 mod projects;
 mod prune;

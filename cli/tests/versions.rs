@@ -378,7 +378,7 @@ fn keeps_the_storage_version_of_a_released_kind() {
         for line in [
             "remove `storage = false` from `#[kube(…)]` in src/api/v2/cup.rs",
             "add `storage = false` to `#[kube(…)]` in src/api/v1/cup.rs",
-            "`kubectl get cups.v2.cache.example.com --all-namespaces -o json > objects.json && kubectl replace -f objects.json`",
+            "`rbuilder migrate-storage cups.cache.example.com`",
         ] {
             assert!(ran.err.contains(line), "{line}: {}", ran.err);
         }

@@ -11,6 +11,7 @@
 use serde::Serialize;
 
 use crate::TemplateSet;
+use crate::objects::OtherNames;
 
 /// `project` in templates: the settings of the project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -84,6 +85,10 @@ pub struct ProjectContext {
     /// Whether `Deployment::spec` is required (no `Option`) in the types of that Kubernetes version:
     /// true after 1.36.
     pub apps_spec_is_required: bool,
+    /// Names of the manager's objects in place of those in the templates, which contain the names of
+    /// a new project.
+    #[serde(skip)]
+    pub objects: OtherNames,
 }
 
 /// `api` in templates: a version of a kind.

@@ -8,6 +8,7 @@
 mod archive;
 mod context;
 mod names;
+pub mod objects;
 mod set;
 mod table;
 
@@ -83,7 +84,11 @@ fn render(
     let (api, webhook) = requested;
     let holds =
         |template: &Template| template.command == command && template.when.holds(project, api, webhook);
-    project.templates.render(holds, context)
+    let mut files = project.templates.render(holds, context)?;
+    for file in &mut files {
+        project.objects.apply(project, file);
+    }
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -222,7 +227,7 @@ mod tests {
         }
     }
 
-    fn contexts(flag: bool) -> (ProjectContext, ApiContext) {
+    pub(crate) fn contexts(flag: bool) -> (ProjectContext, ApiContext) {
         let project = ProjectContext {
             templates: TemplateSet::current(),
             name: "shop".into(),
@@ -261,6 +266,7 @@ mod tests {
             kubernetes_version: "1.37".into(),
             k8s_openapi_feature: "v1_37".into(),
             apps_spec_is_required: true,
+            objects: objects::OtherNames::default(),
         };
         let api = ApiContext {
             group: "batch".into(),

@@ -1,15 +1,13 @@
 //! The manager's image in rendered manifests.
 
+use rbuilder_templates::objects::MANAGER_LABEL;
 use serde_json::Value;
 
-/// Label that selects the Deployments whose image is set, also in the project's Makefile.
-pub(crate) const MANAGER_LABEL: (&str, &str) = ("control-plane", "controller-manager");
-
-/// Sets the image of the first container of each Deployment labeled
-/// `control-plane=controller-manager`, like `make deploy`, regardless of the current image. Returns
-/// the number of Deployments.
-pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
-    let managers = objects.iter_mut().filter(|object| is_manager(object));
+/// Sets the image of the first container of each Deployment whose label `control-plane` has the
+/// project's value, like `make deploy`, regardless of the current image. Returns the number of
+/// Deployments.
+pub(crate) fn set_image(objects: &mut [Value], label: &str, image: &str) -> usize {
+    let managers = objects.iter_mut().filter(|object| is_manager(object, label));
     let images = managers.filter_map(|manager| manager.pointer_mut("/spec/template/spec/containers/0/image"));
     let mut count = 0;
     for present in images {
@@ -19,9 +17,8 @@ pub(crate) fn set_image(objects: &mut [Value], image: &str) -> usize {
     count
 }
 
-fn is_manager(object: &Value) -> bool {
-    let (label, value) = MANAGER_LABEL;
-    object["kind"] == "Deployment" && object["metadata"]["labels"][label] == value
+fn is_manager(object: &Value, label: &str) -> bool {
+    object["kind"] == "Deployment" && object["metadata"]["labels"][MANAGER_LABEL] == label
 }
 
 #[cfg(test)]
@@ -51,9 +48,15 @@ mod tests {
             json!(3),
         ];
         let mut objects = [&[manager("example.com/old:1")], &others[..]].concat();
-        assert_eq!(set_image(&mut objects, "example.com/a:1"), 1);
+        assert_eq!(
+            set_image(&mut objects, "controller-manager", "example.com/a:1"),
+            1
+        );
         assert_eq!(objects[0], manager("example.com/a:1"));
         assert_eq!(objects[1..], others);
-        assert_eq!(set_image(&mut objects[1..], "example.com/a:2"), 0);
+        assert_eq!(
+            set_image(&mut objects[1..], "controller-manager", "example.com/a:2"),
+            0
+        );
     }
 }

@@ -9,7 +9,7 @@ mod proxy;
 mod strategy;
 
 pub(crate) use apply::{APPLY, apply};
-pub(crate) use image::{MANAGER_LABEL, set_image};
+pub(crate) use image::set_image;
 pub(crate) use kubectl::{ClusterChoice, Kubectl};
 pub(crate) use process::{Interrupt, run_in_foreground};
 #[cfg(feature = "control-plane")]

@@ -10,7 +10,7 @@ use super::conversions::keep_conversions;
 use super::install::ALL;
 use super::local::refuse_redirected;
 use super::removal::apply_namespaces;
-use super::{find_kubectl, manifests};
+use super::{find_kubectl, manifests, read_names};
 use crate::cluster::{APPLY, allow_recreate, apply, parse_documents, set_image};
 use crate::flags::DeployFlags;
 use crate::shell::Shell;
@@ -19,7 +19,7 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
     let kubectl = find_kubectl(dir, &flags.cluster.choice())?;
     manifests::generate_if_asked(dir, &flags.generation, shell)?;
     let rendered = kubectl.render(ALL)?;
-    let (namespaces, mut objects): (Vec<Value>, Vec<Value>) = with_image(&rendered, &flags.image)?
+    let (namespaces, mut objects): (Vec<Value>, Vec<Value>) = with_image(&rendered, dir, &flags.image)?
         .into_iter()
         .partition(|object| object["kind"] == "Namespace");
     shell.note(&format!("the image of the manager is {}\n", flags.image));
@@ -39,11 +39,13 @@ pub(super) fn deploy(dir: &Path, flags: &DeployFlags, shell: &mut Shell) -> Resu
 }
 
 /// Sets the manager's image in rendered manifests. Fails if there is no Deployment for it.
-fn with_image(rendered: &str, image: &str) -> Result<Vec<Value>> {
+fn with_image(rendered: &str, dir: &Path, image: &str) -> Result<Vec<Value>> {
     let mut objects = parse_documents(rendered)?;
+    let names = read_names(dir);
+    let label = names.label();
     ensure!(
-        set_image(&mut objects, image) > 0,
-        "{ALL} has no Deployment with the label control-plane=controller-manager: no image was set"
+        set_image(&mut objects, label, image) > 0,
+        "{ALL} has no Deployment with the label control-plane={label}: no image was set"
     );
     Ok(objects)
 }

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::Outcome;
 use super::edits::edit_file;
+use super::manifests::ROLE_NAMESPACES;
 use super::sharding::{self, SHARDING};
 use crate::edit::Obstacle;
 use crate::edit::kustomization::webhooks::{CERTIFICATE, WEBHOOKS, disable_webhooks, enable_webhooks};
@@ -102,12 +103,34 @@ pub(super) fn add_features(
     let text = outcome.plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
     check_order(&text)?;
     if before.0.contains(&Feature::Webhooks) && settings.disable.contains(&Feature::Webhooks) {
-        warn_configurations(&project.known.project_name, outcome);
+        warn_configurations(project, outcome);
     }
     if before.0.contains(&Feature::Sharding) && settings.disable.contains(&Feature::Sharding) {
-        sharding::warn_replicas(&project.known.project_name, outcome);
+        sharding::warn_replicas(project, outcome);
     }
     Ok(())
+}
+
+/// Lists in a scaffolded `config/default` what commands list in the project's own one: the enabled
+/// features, and the transformers of `manifests`. A list that can't be edited stays as it is.
+pub(super) fn with_entries_of(scaffolded: &str, own: &str) -> String {
+    let (before, after) = (Features::read(scaffolded), Features::read(own));
+    let mut text = scaffolded.to_owned();
+    for feature in after.0.difference(&before.0) {
+        text = enable(&text, *feature).unwrap_or(text);
+    }
+    for feature in before.0.difference(&after.0) {
+        text = disable(&text, *feature).unwrap_or(text);
+    }
+    for entry in [ROLE_NAMESPACES, METRICS_NAMES] {
+        let is_listed = kustomization::entries(own, TRANSFORMERS)
+            .iter()
+            .any(|known| known == entry);
+        if is_listed {
+            text = kustomization::enable(&text, TRANSFORMERS, entry).unwrap_or(text);
+        }
+    }
+    text
 }
 
 struct Features(BTreeSet<Feature>);
@@ -254,11 +277,12 @@ fn check_order(text: &str) -> Result<()> {
     Ok(())
 }
 
-fn warn_configurations(project_name: &str, outcome: &mut Outcome) {
+fn warn_configurations(project: &Project, outcome: &mut Outcome) {
+    let prefix = project.name_prefix();
     outcome.warn(
         "deployed webhook configurations stay in the cluster, and the API server keeps calling the webhooks",
         &format!(
-            "after the next `make deploy`, run `kubectl delete --ignore-not-found mutatingwebhookconfiguration/{project_name}-mutating-webhook-configuration validatingwebhookconfiguration/{project_name}-validating-webhook-configuration`"
+            "after the next `make deploy`, run `kubectl delete --ignore-not-found mutatingwebhookconfiguration/{prefix}mutating-webhook-configuration validatingwebhookconfiguration/{prefix}validating-webhook-configuration`"
         ),
     );
 }

@@ -34,7 +34,9 @@ pub fn plan_grafana(tree: &Tree, requested: &ProductMergeRequest) -> Result<Outc
     let project = scaffold::require_project(tree)?;
     let context = render::project_context(&project);
     let custom = tree.read(CUSTOM_METRICS)?.unwrap_or_default();
-    let files = make_files(&context.name, &CustomMetrics::parse(&custom)?);
+    let service = project.known.rbuilder.names.metrics_service();
+    let job = format!("{}{service}", project.name_prefix());
+    let files = make_files(&context.name, &job, &CustomMetrics::parse(&custom)?);
     let mut plan = Plan::default();
     let mut merge = GeneratedMerge::read(DASHBOARDS, &plan, tree, requested.force)?;
     merge.add(&mut plan, tree, files)?;

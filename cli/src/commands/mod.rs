@@ -12,6 +12,7 @@ mod create_api;
 mod create_webhook;
 mod delete;
 mod deploy;
+mod deployment;
 #[cfg(feature = "control-plane")]
 mod dev;
 mod diff;
@@ -64,7 +65,7 @@ use self::generated_merge::remind_of_products;
 use crate::cluster::{ClusterChoice, Kubectl};
 pub use crate::engine::{Mode, Outcome};
 use crate::engine::{decide, decide_and_apply, preview, show_outcome};
-use crate::project::{BINARY, Project};
+use crate::project::{BINARY, ObjectNames, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -96,6 +97,14 @@ fn find_kubectl(dir: &Path, cluster: &ClusterChoice) -> Result<Kubectl> {
 fn find_binary(dir: &Path) -> String {
     let project = Project::read(&Tree::new(dir)).ok().flatten();
     project.map_or_else(|| BINARY.to_owned(), |project| project.binary().to_owned())
+}
+
+/// Names of the manager's objects. Without PROJECT, the names in a scaffold.
+fn read_names(dir: &Path) -> ObjectNames {
+    let project = Project::read(&Tree::new(dir)).ok().flatten();
+    project
+        .map(|project| project.known.rbuilder.names)
+        .unwrap_or_default()
 }
 
 /// Runs a command that changes files. With `--dry-run`, its plan is only shown.

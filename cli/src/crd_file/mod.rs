@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::line_ends::unify;
 use crate::tree::Tree;
@@ -233,12 +233,10 @@ impl Document {
         let content = match rbuilder_yaml::parse_value(&yaml) {
             _ if is_blank(&yaml) => Content::Nothing,
             Ok(Value::Null) => Content::Nothing,
-            Ok(Value::Object(mut keys)) if keys.get("kind").is_some_and(|kind| kind == "List") => {
-                match keys.remove("items") {
-                    Some(Value::Array(items)) => Content::List(items),
-                    _ => Content::List(Vec::new()),
-                }
-            }
+            Ok(Value::Object(mut keys)) if is_list(&keys) => match keys.remove("items") {
+                Some(Value::Array(items)) => Content::List(items),
+                _ => Content::List(Vec::new()),
+            },
             Ok(value) => Content::Object(value),
             Err(_) => Content::Broken(find_name(&yaml)),
         };
@@ -344,6 +342,13 @@ fn find_content(text: &str) -> std::ops::Range<usize> {
         place.end = offset;
     }
     place
+}
+
+/// Whether an object is a list: a `List`, as kubectl prints it, or the list of a kind, as the API
+/// server does.
+fn is_list(object: &Map<String, Value>) -> bool {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    kind == "List" || kind.ends_with("List") && object.get("items").is_some_and(Value::is_array)
 }
 
 /// Name implied by the `spec`, or `metadata.name` without a `spec`.

@@ -44,6 +44,16 @@ const CHANGES: &[(&str, &str, &str)] = &[
         "# Optional components.\n",
     ),
     (
+        "init/config/default/kustomization.yaml.tera",
+        "# A ServiceMonitor; requires the Prometheus Operator.\n",
+        "# A ServiceMonitor.\n",
+    ),
+    (
+        "init/config/default/kustomization.yaml.tera",
+        "# NetworkPolicies that allow access to metrics only from namespaces with the label `metrics: enabled`.\n",
+        "# NetworkPolicies.\n",
+    ),
+    (
         "api/types.rs.tera",
         "    // Add the fields of the desired state here, then run `make manifests` to update the CRD.\n",
         "    // Add fields here.\n",

@@ -95,6 +95,9 @@ pub struct Options {
     /// (unless its marker has a `role_name`), because kustomize rejects two objects of the same
     /// name. If `None`, such Roles all get the same name, as in controller-gen.
     pub own_namespaces: Option<Vec<String>>,
+    /// The Service that webhooks and conversions call if their markers name no other. If `None`,
+    /// `webhook-service`.
+    pub webhook_service: Option<String>,
     /// The packages to read. If empty, the package in the current directory, or all members of the
     /// workspace there.
     pub packages: Vec<String>,
@@ -144,6 +147,15 @@ pub struct Options {
     pub levels: Levels,
 }
 
+/// The name of the Service for webhooks in a scaffold, which markers have by default.
+const WEBHOOK_SERVICE: &str = "webhook-service";
+
+impl Options {
+    pub(crate) fn webhook_service(&self) -> &str {
+        self.webhook_service.as_deref().unwrap_or(WEBHOOK_SERVICE)
+    }
+}
+
 /// The packages whose calls are followed to find out which permissions they need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
@@ -160,6 +172,7 @@ impl Default for Options {
             products: vec![Product::Crds, Product::Roles, Product::Webhooks],
             role_name: "manager-role".into(),
             own_namespaces: None,
+            webhook_service: None,
             packages: Vec::new(),
             examples: Vec::new(),
             kinds: Vec::new(),
@@ -380,7 +393,7 @@ fn manifests(
             }
             Product::Webhooks => {
                 report.set_concern(Concern::Webhooks);
-                let file = webhook::manifests_file(package, report);
+                let file = webhook::manifests_file(package, options, report);
                 file.filter(|_| !is_held_back(report, Concern::Webhooks))
                     .into_iter()
                     .for_each(&mut *each);

@@ -7,7 +7,6 @@ mod builder;
 mod expression;
 mod file;
 mod format_2;
-mod json_patch;
 mod kustomize;
 mod layout;
 mod lexer;

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_products::kustomize::json_patch::apply_json_patch;
 use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
 
-use super::json_patch::apply_json_patch;
 use super::kustomize::follow_kustomizations;
 use super::{GoProject, Manifests};
 use crate::chart::strategic;

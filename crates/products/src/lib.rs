@@ -6,6 +6,7 @@
 //! | [`bundle`] | a bundle and a catalog for the Operator Lifecycle Manager |
 //! | [`grafana`] | dashboards and alerts for the library's metrics |
 //! | [`api_docs`] | a reference page of an API, from CRDs |
+//! | [`kustomize`] | faults of `config/default`, built in memory |
 //! | [`replicas`] | how the deployed manager's replicas work, for `rbuilder doctor` |
 //! | [`simulation`] | a page about simulations, from their report files |
 //!
@@ -18,5 +19,6 @@ pub mod bundle;
 pub mod chart;
 pub mod grafana;
 mod html;
+pub mod kustomize;
 pub mod replicas;
 pub mod simulation;

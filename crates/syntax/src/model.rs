@@ -324,7 +324,8 @@ pub struct Conversion {
     pub span: Span,
     /// True if a webhook converts objects. Otherwise the API server only changes the version.
     pub webhook: bool,
-    pub service_name: String,
+    /// `None` is the Service of the scaffold.
+    pub service_name: Option<String>,
     pub service_namespace: String,
     pub service_port: Option<u16>,
     pub path: String,

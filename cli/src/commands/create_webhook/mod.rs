@@ -55,7 +55,7 @@ pub fn plan_create_webhook(tree: &Tree, requested: &WebhookRequest) -> Result<Ou
         let there = tree.read(&file.path)?;
         let untouched = there
             .as_ref()
-            .is_some_and(|text| project.recorded(&file.path, text));
+            .is_some_and(|text| project.is_as_scaffolded(&file.path, text));
         let is_theirs = there.is_some() && !untouched && !requested.force;
         if is_theirs && file.path == handlers {
             grows = Some(file);

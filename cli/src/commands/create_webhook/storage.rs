@@ -181,7 +181,7 @@ impl LeftChange {
         outcome.warn(
             &self.explain(kind),
             &format!(
-                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, run `rbuilder manifests` and deploy again; then write every stored object again: `kubectl get {}.{version}.{} --all-namespaces -o json > objects.json && kubectl replace -f objects.json`",
+                "deploy the conversion first; to store the hub `{version}` when every replica converts, {}, run `rbuilder manifests` and deploy again; then write every stored object again: `rbuilder migrate-storage {}.{}`",
                 lines.join(", "),
                 hub.plural,
                 hub.qualified_group

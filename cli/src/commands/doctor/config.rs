@@ -1,14 +1,19 @@
-//! Finds missing files and directories that are listed in the kustomizations in `config/`.
+//! Finds missing files and directories that are listed in the kustomizations in `config/`, and
+//! missing objects to which the objects of `config/default` refer.
 //!
-//! kustomize only reports the first one, and only when the operator is deployed.
+//! kustomize only reports the first missing file, and only when the operator is deployed.
 
 use anyhow::Result;
+use rbuilder_generator::Code;
+use rbuilder_products::kustomize::Fault;
 use rbuilder_yaml::describe_failure;
 use serde_json::Value;
 
 use super::Finding;
+use crate::commands::deployment::find_deployment_faults;
 use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
 use crate::paths::folder_of;
+use crate::plan::Plan;
 use crate::project::Project;
 use crate::render::Scaffold;
 use crate::tree::Tree;
@@ -38,11 +43,27 @@ pub(super) fn examine_config(
     for path in &paths {
         findings.extend(examine_kustomization(tree, path, scaffold)?);
     }
+    // Without these files, other findings would be consequences.
+    if findings.is_empty() {
+        let faults = find_deployment_faults(&Plan::default(), tree);
+        findings.extend(faults.into_iter().map(|fault| Finding {
+            code: Code::of_message(&fault.message).map(|code| code.id),
+            ..describe_fault(fault)
+        }));
+    }
     if findings.is_empty() && !paths.is_empty() {
         let message = format!("{} kustomizations; all their files exist", paths.len());
         findings.push(Finding::good(CHECK, message));
     }
     Ok(findings)
+}
+
+fn describe_fault(fault: Fault) -> Finding {
+    let message = format!("{}: {}", fault.path, fault.message);
+    match fault.is_error {
+        true => Finding::error(CHECK, message, fault.help),
+        false => Finding::warning(CHECK, message, fault.help),
+    }
 }
 
 fn is_kustomization(path: &str) -> bool {

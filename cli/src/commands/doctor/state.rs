@@ -21,7 +21,7 @@ use crate::commands::generated_merge::{CHART, DASHBOARDS, Product};
 use crate::commands::kubernetes::find_project_minor;
 use crate::commands::manifests::{self, SourceErrors};
 use crate::commands::scaffold_merge::Written;
-use crate::commands::update::compare_scaffold;
+use crate::commands::update::{compare_scaffold, describe_name_change};
 use crate::commands::{Outcome, grafana, helm, library, scaffold};
 use crate::engine::{Mode, Output};
 use crate::flags::License;
@@ -76,6 +76,9 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
     let written = Written::find(tree, &project, Archive::embedded()).ok();
     let mut findings = examine_keys(&project);
     findings.extend(examined);
+    if let Ok(Some(change)) = describe_name_change(tree, &project) {
+        findings.push(Finding::error("project", change, ""));
+    }
     // Don't report consequences of a missing Cargo.toml.
     let is_package = !matches!(tree.read(MANIFEST), Ok(None));
     if is_package {

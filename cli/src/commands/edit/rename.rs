@@ -108,23 +108,26 @@ impl Renamed {
                 format!("rename those of the library to `{}`", render::crate_ident(target)),
             ));
         }
-        if old != new {
+        let (prefix, new_prefix) = (project.name_prefix(), target.name_prefix());
+        if old != new && prefix != new_prefix {
             warnings.push((
                 format!(
-                    "all deployed objects get new names, from `{old}-…` to `{new}-…`, and so does the Lease for leader election: an operator that is deployed under the old names keeps running beside the new one"
+                    "all deployed objects get new names, from `{prefix}…` to `{new_prefix}…`, and so does the Lease for leader election: an operator that is deployed under the old names keeps running beside the new one"
                 ),
                 format!(
-                    "before you deploy, stop it with `kubectl --namespace {} delete deployment {old}-controller-manager`; CRDs and their objects keep their names",
-                    namespace(project)
+                    "before you deploy, stop it with `kubectl --namespace {} delete deployment {}`; CRDs and their objects keep their names",
+                    project.namespace(),
+                    project.deployed_name()
                 ),
             ));
-        } else if project.known.domain != target.known.domain {
+        } else if old != new || project.known.domain != target.known.domain {
             warnings.push((
                 "the Lease for leader election gets a new name: for the time of a rollout, an old and a new manager may both be leaders"
                     .to_owned(),
                 format!(
-                    "before you deploy, stop the manager with `kubectl --namespace {} scale deployment {old}-controller-manager --replicas=0`",
-                    namespace(project)
+                    "before you deploy, stop the manager with `kubectl --namespace {} scale deployment {} --replicas=0`",
+                    project.namespace(),
+                    project.deployed_name()
                 ),
             ));
         }

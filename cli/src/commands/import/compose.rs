@@ -80,7 +80,7 @@ pub(super) fn compose<'a>(original: &'a GoProject, project: &Project) -> Result<
 
 impl<'a> Composed<'a> {
     /// Records both the imported files and what a command would have scaffolded, so that neither
-    /// counts as an edit by the user.
+    /// counts as an edit by the user. Two texts of a file tell that one isn't a template's.
     fn record_files(&mut self) {
         let mut record = ScaffoldedFiles::parse(self.files.get(RECORD).map_or("", String::as_str));
         for (path, text) in self.files.iter().filter(|(path, _)| *path != RECORD) {

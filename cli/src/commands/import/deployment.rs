@@ -1,5 +1,6 @@
 //! Ports what identifies a deployment in a cluster: the namespace, the name prefix, the Lease,
-//! object names and the selector. Also ports resources and enabled components.
+//! object names and the selector. Also ports resources and enabled components. Names of objects are
+//! settings of the project, which the scaffold is rendered with.
 
 use anyhow::Result;
 use serde_json::{Map, Value};
@@ -8,10 +9,10 @@ use super::blocks::{find_block, print_map};
 use super::composed::Composed;
 use super::kinds::Leftover;
 use super::pod::port_pod;
-use crate::commands::attributes::quoted;
 use crate::commands::{Outcome, features};
 use crate::flags::{Feature, SettingFlags};
 use crate::project::names::is_dns_1123_subdomain;
+use crate::project::{NamedObjects, ObjectNames, Project, find_prefix};
 use crate::render;
 use crate::tree::Tree;
 use rbuilder_go_project::{GoProject, Setting, listed_paths};
@@ -19,8 +20,6 @@ use rbuilder_go_project::{GoProject, Setting, listed_paths};
 const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
-const MANAGER_NAME: &str = "controller-manager";
-const METRICS_SERVICE: &str = "controller-manager-metrics-service";
 /// Suffixes of the metrics Service's file, in kubebuilder and in projects that rename it.
 const METRICS_SERVICES: [&str; 2] = ["metrics_service.yaml", "auth_proxy_service.yaml"];
 
@@ -28,9 +27,7 @@ pub(super) fn port(original: &GoProject, composed: &mut Composed<'_>) -> Result<
     port_names(original, composed);
     port_lease(original, composed);
     port_manager(original, composed);
-    port_components(original, composed)?;
-    rename_objects(original, composed);
-    Ok(())
+    port_components(original, composed)
 }
 
 pub(super) fn find_deployment(original: &GoProject) -> Option<&Value> {
@@ -84,27 +81,37 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
 
 const LABELS: &str = "copy it: it may be part of the selector, which is immutable";
 
-/// Finds the objects that identify the manager and have another name in the original, as kind,
-/// scaffolded name and original name.
-fn find_renames(original: &GoProject) -> Vec<(&'static str, &'static str, String)> {
-    let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
-    let deployment = find_deployment(original);
-    let metrics = find_metrics_service(original);
-    let found = [
-        ("Deployment", MANAGER_NAME, deployment.and_then(name)),
-        // Named after the Deployment.
-        ("PodDisruptionBudget", MANAGER_NAME, deployment.and_then(name)),
-        ("HorizontalPodAutoscaler", MANAGER_NAME, deployment.and_then(name)),
-        ("ServiceAccount", MANAGER_NAME, find_account(original)),
-        ("Service", METRICS_SERVICE, metrics.and_then(name)),
-    ];
-    let renamed = found
-        .into_iter()
-        .filter_map(|(kind, before, after)| Some((kind, before, after?)));
-    // An invalid name can't belong to an object in a cluster.
-    renamed
-        .filter(|(_, before, after)| before != after && is_dns_1123_subdomain(after))
-        .collect()
+/// Finds the names that the manager's objects have in the original.
+pub(super) fn find_names(original: &GoProject, project: &Project) -> ObjectNames {
+    let name = |object: &'_ Value| object["metadata"]["name"].as_str().map(str::to_owned);
+    let accounts = original.documents("config/rbac/", "ServiceAccount");
+    let accounts: Vec<String> = accounts.filter_map(|(_, object)| name(object)).collect();
+    let metrics_service = find_metrics_service(original).and_then(name);
+    let mut services = original.documents("config/webhook/", "Service");
+    let webhook_service = services.next().and_then(|(_, service)| name(service));
+    let kustomization = original.first_document(DEFAULT).unwrap_or(&Value::Null);
+    let objects = NamedObjects {
+        deployment: find_deployment(original),
+        accounts: &accounts,
+        metrics_service: metrics_service.as_deref(),
+        webhook_service: webhook_service.as_deref(),
+        name_prefix: find_prefix(kustomization),
+        namespace: kustomization["namespace"].as_str(),
+    };
+    let known = &project.known;
+    ObjectNames {
+        lease: find_lease(original).filter(|lease| is_dns_1123_subdomain(lease)),
+        ..known.rbuilder.names.with_objects(&known.project_name, &objects)
+    }
+}
+
+/// The name of the Lease, if the source sets it once and to a literal.
+fn find_lease(original: &GoProject) -> Option<String> {
+    let mut settings = original.files.iter().flat_map(|file| &file.leader_election_ids);
+    match (settings.next(), settings.next()) {
+        (Some(only), None) => only.literal.clone(),
+        _ => None,
+    }
 }
 
 fn find_metrics_service(original: &GoProject) -> Option<&Value> {
@@ -155,47 +162,6 @@ pub(super) fn name_prefix(original: &GoProject) -> &str {
         .unwrap_or_default()
 }
 
-/// Renames the Deployment, the service account and the metrics Service to their original names, in
-/// objects, patches, targets and bindings.
-fn rename_objects(original: &GoProject, composed: &mut Composed<'_>) {
-    // Under another name, the cluster would get a second object.
-    for (kind, before, after) in find_renames(original) {
-        let is_config = |path: &str| path.starts_with("config/") && path.ends_with(".yaml");
-        for (path, text) in &mut composed.files {
-            if is_config(path) && !path.starts_with("config/samples/") {
-                *text = rename_in_manifest(text, kind, before, &after);
-                if kind == "Service" {
-                    // Certificates contain host names.
-                    *text = text.replace(&format!("{before}.system.svc"), &format!("{after}.system.svc"));
-                }
-            }
-        }
-    }
-}
-
-/// Renames an object of a kind. In scaffolded manifests the name follows `kind`, either directly or
-/// in `metadata`.
-fn rename_in_manifest(text: &str, kind: &str, before: &str, after: &str) -> String {
-    let after = render::yaml_value(after);
-    let mut last_kind = "";
-    let mut renamed = String::new();
-    for line in text.split_inclusive('\n') {
-        let entry = line.trim_start_matches([' ', '-']).trim_end();
-        last_kind = entry.strip_prefix("kind: ").unwrap_or(last_kind);
-        let (key, value) = entry.split_once(": ").unwrap_or_default();
-        let is_name = match key {
-            "name" => last_kind == kind,
-            "serviceAccountName" => kind == "ServiceAccount",
-            _ => false,
-        };
-        match is_name && value == before {
-            true => renamed += &line.replacen(&format!(": {before}"), &format!(": {after}"), 1),
-            false => renamed += line,
-        }
-    }
-    renamed
-}
-
 fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
     let found: Vec<(&str, &Setting)> = original
         .files
@@ -206,25 +172,9 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
                 .map(|setting| (file.path.as_str(), setting))
         })
         .collect();
-    let Some(text) = composed.files.get_mut(MAIN) else {
-        return;
-    };
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("const LEADER_ELECTION_ID: &str = "))
-        .map(str::to_owned);
-    let only = match found.as_slice() {
-        [(_, setting)] => setting.literal.as_ref(),
-        _ => None,
-    };
-    match (only, line) {
-        (Some(id), Some(line)) => {
-            *text = text.replacen(
-                &line,
-                &format!("const LEADER_ELECTION_ID: &str = {};", quoted(id)),
-                1,
-            )
-        }
+    match find_lease(original) {
+        // The scaffold has this name.
+        Some(lease) if is_dns_1123_subdomain(&lease) => {}
         _ => {
             let places: Vec<String> = found
                 .iter()
@@ -242,8 +192,7 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
     }
 }
 
-/// Ports the selector labels, which are immutable on an existing Deployment, and the resources,
-/// environment and volumes.
+/// Ports the labels of the pods, the resources, environment and volumes.
 fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     let Some(deployment) = find_deployment(original) else {
         composed.left.push(Leftover::new(
@@ -257,28 +206,22 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     };
     let spec = &deployment["spec"];
     let empty = Map::new();
-    let selector = spec["selector"]["matchLabels"].as_object().unwrap_or(&empty);
     let labels = spec["template"]["metadata"]["labels"]
         .as_object()
         .unwrap_or(&empty);
-    if let Some(block) = find_block(text, "    matchLabels:\n") {
-        text.replace_range(block, &print_map(selector, 4));
-    }
-    let mut renamed: Vec<(String, Value, Value)> = Vec::new();
     // The Deployment itself also has labels, above the template.
     let template = text.find("\n  template:").unwrap_or(text.len());
     if let Some(block) = find_block(&text[template..], "      labels:\n") {
-        let block = template + block.start..template + block.end;
-        let own: Map<String, Value> = text[block.clone()].lines().filter_map(read_label).collect();
-        let mut all = own.clone();
-        all.extend(labels.clone());
-        all.extend(selector.clone());
-        renamed = all
-            .iter()
-            .filter(|(key, value)| own.get(*key).is_some_and(|own| own != *value))
-            .map(|(key, value)| (key.clone(), own[key].clone(), value.clone()))
+        let own: Map<String, Value> = text[template + block.start..template + block.end]
+            .lines()
+            .filter_map(read_label)
             .collect();
-        text.replace_range(block, &print_map(&all, 6));
+        let mut others = labels.clone();
+        others.retain(|key, _| !own.contains_key(key));
+        // Below the scaffolded labels, whose lines other commands change.
+        if !others.is_empty() {
+            text.insert_str(template + block.end, &print_map(&others, 6));
+        }
     }
     let resources = &spec["template"]["spec"]["containers"][0]["resources"];
     if let Some(resources) = resources.as_object().filter(|resources| !resources.is_empty())
@@ -289,25 +232,6 @@ fn port_manager(original: &GoProject, composed: &mut Composed<'_>) {
     port_pod(&spec["template"], text);
     if let Some(replicas) = spec["replicas"].as_u64() {
         *text = text.replacen("  replicas: 1\n", &format!("  replicas: {replicas}\n"), 1);
-    }
-    for (key, before, after) in renamed {
-        rename_label(composed, &key, (&before, &after));
-    }
-}
-
-fn rename_label(composed: &mut Composed<'_>, key: &str, (before, after): (&Value, &Value)) {
-    let line = |value: &Value| {
-        format!(
-            " {key}: {}\n",
-            render::yaml_value(value.as_str().unwrap_or_default())
-        )
-    };
-    let files = composed
-        .files
-        .iter_mut()
-        .filter(|(path, _)| path.starts_with("config/") && !path.starts_with("config/samples/"));
-    for (_, text) in files {
-        *text = text.replace(&line(before), &line(after));
     }
 }
 

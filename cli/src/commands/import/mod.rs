@@ -91,6 +91,7 @@ fn plan_import(tree: &Tree, flags: &ImportFlags, source: &Tree) -> Result<(Outco
     original.project.known.multigroup |= kinds::count_groups(&original) > 1;
     let (mut project, warnings) = init::new_project(tree, &init_flags(flags, &original))?;
     project.known.resources.clear();
+    project.known.rbuilder.names = deployment::find_names(&original, &project);
     let composed = compose(&original, &project)?;
 
     let mut plan = Plan::default();

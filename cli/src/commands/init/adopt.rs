@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{PackageSummary, Sources, summarize_package};
-use rbuilder_templates::{Archive, OnExists};
+use rbuilder_products::kustomize::{Fault, NO_WORKLOAD, find_each};
+use rbuilder_templates::{Archive, OnExists, Rendered};
 
 use super::files::plan_own_files;
 use super::guess::{guess_binary, guess_domain, list_groups};
@@ -26,6 +27,7 @@ use crate::edit::merge::Labels;
 use crate::edit::rust;
 use crate::flags::{InitFlags, License};
 use crate::line_ends::is_same_text;
+use crate::plan::Plan;
 use crate::project::{AdoptedPackage, FILE, Project};
 use crate::render::{member_depth, project_context, render};
 use crate::request::MergeRequest;
@@ -90,6 +92,8 @@ pub(super) fn plan_adoption(tree: &Tree, flags: &InitFlags) -> Result<Outcome> {
         project.known.rbuilder.package = Some(package.clone());
         package.left_out = find_left_out(tree, &project, &summary)?;
         project.known.rbuilder.package = Some(package);
+        // The package may have its own Deployment, to which the other files refer.
+        project.read_names(&|path| tree.read(path).ok().flatten());
         return plan_files_of(tree, project, flags, &groups, &notes);
     };
     let stays = |path: &String| is_there(tree, path) || is_replaced(tree, &project, &summary, path);
@@ -124,8 +128,12 @@ fn plan_files_of(
         role = Some(copied);
     }
     plan.write_project(&project, tree)?;
+    let broken = check_deployment(&plan, tree, &project, &package)?;
     let next = next_steps(tree, &package, flags, role.as_ref(), notes);
     let mut outcome = found.into_outcome(plan);
+    for fault in broken {
+        outcome.warn(&format!("{}: {}", fault.path, fault.message), &fault.help);
+    }
     if let Some((message, help)) = role.and_then(|role| role.warning()) {
         outcome.warn(&message, help);
     }
@@ -134,6 +142,52 @@ fn plan_files_of(
         warn_paths(tree, &project, &mut outcome);
     }
     Ok(outcome.with_next(&next))
+}
+
+/// Checks that `config/default` can be built with the files that the package keeps. Names the files
+/// in the way, and returns references to missing objects.
+fn check_deployment(
+    plan: &Plan,
+    tree: &Tree,
+    project: &Project,
+    package: &AdoptedPackage,
+) -> Result<Vec<Fault>> {
+    let faults = |own: Option<&Rendered>| {
+        let read = |path: &str| match own.filter(|file| file.path == path) {
+            Some(file) => Ok(Some(file.text.clone())),
+            None => plan.read(tree, path),
+        };
+        let (mut faults, references) = find_each(&read);
+        faults.retain(|fault| fault.is_error || fault.message == NO_WORKLOAD);
+        (faults, references)
+    };
+    let (found, references) = faults(None);
+    let Some(first) = found.first() else {
+        return Ok(references);
+    };
+    let scaffold = rbuilder_templates::init_files(&project_context(project))?;
+    let kept = scaffold
+        .iter()
+        .filter(|file| file.path.starts_with("config/") && package.leaves_out(&file.path));
+    let kept: Vec<&Rendered> = kept.collect();
+    let is_in_the_way = |file: &&&Rendered| faults(Some(file)).0.len() < found.len();
+    let mut in_the_way: Vec<&str> = kept
+        .iter()
+        .filter(is_in_the_way)
+        .map(|file| file.path.as_str())
+        .collect();
+    if in_the_way.is_empty() {
+        in_the_way = kept.iter().map(|file| file.path.as_str()).collect();
+    }
+    let them = if in_the_way.len() == 1 { "it" } else { "them" };
+    bail!(
+        "cannot adopt the package with its own {}, because config/default could not be deployed: {}: {}; move {them} to another place \
+         and run the command again, which writes its own, or correct {them}: {}",
+        in_the_way.join(", "),
+        first.path,
+        first.message,
+        first.help
+    )
 }
 
 /// Plans the changes between the scaffolds for the package as recorded in PROJECT and as it is now.

@@ -2,7 +2,7 @@
 
 use rbuilder_generator::{FileRange, KindSummary};
 use rbuilder_importer::is_definition;
-use rbuilder_yaml::parse_documents;
+use rbuilder_yaml::{list_items, parse_documents};
 use serde_json::Value;
 
 use super::layout::Layout;
@@ -76,7 +76,8 @@ fn text(value: &Value) -> &str {
 
 /// Parses the objects in a manifest. Empty if it isn't valid YAML, as then it can't be ours.
 pub(super) fn read_objects(text: &str) -> Vec<Value> {
-    parse_documents(&without_template(text)).unwrap_or_default()
+    let documents = parse_documents(&without_template(text)).unwrap_or_default();
+    documents.into_iter().flat_map(list_items).collect()
 }
 
 /// A file with CRDs that the plan changes. Parsing a CRD is about as expensive as generating it, so

@@ -36,9 +36,10 @@ use rbuilder_generator::{
 use serde_json::{Value, json};
 
 use super::check::check_up_to_date;
+use super::deployment::{find_deployment_faults, to_diagnostics};
 use super::{decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Output};
-use crate::plan::{Plan, check_path_untracked};
+use crate::plan::{Plan, check_path_untracked, is_in_repository};
 use crate::project::{FILE, Known, Project, Resource};
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
@@ -56,6 +57,7 @@ pub(crate) use rendered::SourceErrors;
 use rendered::{has_errors, render_findings, source_errors};
 pub(super) use request::Request;
 use request::SampleScope;
+pub(super) use roles::ENTRY as ROLE_NAMESPACES;
 pub(super) use samples::find_refused_before;
 pub(super) use settings::{DEFAULT_FILE, Settings};
 pub(super) use stale_roles::find_stale_roles;
@@ -162,6 +164,7 @@ fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shel
 /// Generates the manifests for the tree with the changes in `plan`, and adds them to the plan.
 pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<RenderedDiagnostics> {
     let sources = sources(plan, tree)?;
+    check_project_file(&sources)?;
     let request = &request.with_settings(tree)?;
     let mut options = options(&sources, request)?;
     options.definitions =
@@ -189,7 +192,8 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
             .flatten();
         let changed = read_changed_files(plan, &request.layout);
         let is_tracked = |path: &str| check_path_untracked(tree.root(), path).is_err();
-        let unreadable = find_unreadable(&changed, &sources, &options, &is_tracked);
+        let is_new = |path: &str| !is_tracked(path) && is_in_repository(tree.root());
+        let unreadable = find_unreadable(&changed, &sources, &options, &is_tracked, &is_new);
         found.diagnostics.extend(unreadable);
         let broken = breaking::find_breaking(&changed, &sources, &options, &is_tracked);
         found.diagnostics.extend(broken);
@@ -241,7 +245,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         let diagnostics = std::mem::take(&mut found.diagnostics);
         found.diagnostics = apply_levels(diagnostics, &mut found.allows, &request.options.levels);
     }
-    let mut rendered = render_findings(found, &sources, request)?;
+    let faults = match request.builds_deployment {
+        true => find_deployment_faults(plan, tree),
+        false => Vec::new(),
+    };
+    let faults = to_diagnostics(faults).filter_map(|fault| request.options.levels.apply(fault));
+    let mut rendered = render_findings(found, faults.collect(), &sources, request)?;
     if is_empty && request.refuses_nothing && rendered.failure.is_none() {
         rendered.failure = Some(anyhow!(
             "no manifests were compared, because none are generated; pass `--allow-empty` if that is intended"
@@ -293,7 +302,7 @@ fn read(
         let said = explain_nothing(&found, sources);
         found.diagnostics.extend(said);
     }
-    render_findings(found, sources, request)
+    render_findings(found, Vec::new(), sources, request)
 }
 
 /// Options for the generator, including settings in Cargo's configuration and PROJECT.
@@ -304,6 +313,7 @@ pub(super) fn options(sources: &TreeSources, request: &Request) -> Result<Option
     }
     options.project = project_kinds(sources);
     options.own_namespaces = role_namespaces::find_own_namespaces(sources, &request.layout);
+    options.webhook_service = find_webhook_service(sources);
     Ok(options)
 }
 
@@ -325,6 +335,27 @@ fn project_kinds(sources: &TreeSources) -> Option<ProjectKinds> {
             .collect(),
         domain: known.domain.clone(),
     })
+}
+
+/// Checks that PROJECT can be read, unless another tool made it: its settings decide what is
+/// generated.
+fn check_project_file(sources: &TreeSources) -> Result<()> {
+    let Some(text) = sources.text(FILE).ok().flatten() else {
+        return Ok(());
+    };
+    let value: Value = rbuilder_yaml::parse_value(&text)
+        .map_err(|error| rbuilder_yaml::describe_failure(FILE, &text, &error))?;
+    match value["layout"].to_string().contains("rbuilder") {
+        true => Project::parse(&text).map(drop),
+        false => Ok(()),
+    }
+}
+
+/// Name of the project's Service for webhooks, if it differs from the scaffolded one.
+fn find_webhook_service(sources: &TreeSources) -> Option<String> {
+    let read = |path: &str| Ok(sources.text(path).ok().flatten().map(|text| text.to_string()));
+    let project = Project::read_from(&read).ok()??;
+    project.known.rbuilder.names.webhook_service
 }
 
 /// Parses PROJECT and also returns its text. `None` if it is missing, invalid, or belongs to

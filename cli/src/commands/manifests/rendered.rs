@@ -77,9 +77,11 @@ impl RenderedDiagnostics {
 /// a single mistake, or to generated source.
 const MAX_PRINTED: usize = 2000;
 
-/// Renders all diagnostics. Fails on errors, unless the request can use partial results.
+/// Renders all diagnostics, with the faults of the deployment. Fails on errors in the source, unless
+/// the request can use partial results.
 pub(super) fn render_findings(
-    found: Findings,
+    mut found: Findings,
+    faults: Vec<Diagnostic>,
     sources: &TreeSources,
     request: &Request,
 ) -> Result<RenderedDiagnostics> {
@@ -87,8 +89,13 @@ pub(super) fn render_findings(
     if has_errors && !request.options.keep_going {
         return Err(source_errors(&found, sources, request));
     }
+    let failure = match has_errors {
+        true => Some(anyhow!(HeldBack::new(&found, sources, request.writes))),
+        false => super::has_errors(&faults)
+            .then(|| anyhow!("config/default cannot be deployed as it is: correct the files above")),
+    };
+    found.diagnostics.extend(faults);
     let (text, data) = render_diagnostics(&found.diagnostics, sources, request);
-    let failure = has_errors.then(|| anyhow!(HeldBack::new(&found, sources, request.writes)));
     Ok(RenderedDiagnostics {
         text,
         data,

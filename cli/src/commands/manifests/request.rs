@@ -36,6 +36,8 @@ pub(in crate::commands) struct Request {
     /// Whether the process exits after writing the manifests.
     pub(in crate::commands) is_last: bool,
     pub(in crate::commands) samples: SampleScope,
+    /// Whether to build `config/default` in memory, and to report its faults.
+    pub(in crate::commands) builds_deployment: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,7 @@ impl Default for Request {
             deploys: false,
             is_last: false,
             samples: SampleScope::OfChangedCrds,
+            builds_deployment: false,
         }
     }
 }
@@ -90,6 +93,7 @@ impl Request {
                 true => SampleScope::All,
                 false => SampleScope::OfGeneratedCrds,
             },
+            builds_deployment: flags.check,
             ..Request::default()
         };
         let (source, target) = (&flags.source, &flags.target);

@@ -21,7 +21,7 @@ use crate::commands::edits::edit_file;
 use crate::edit::kustomization::DEPLOYMENT;
 use crate::edit::kustomization::{self, TRANSFORMERS};
 use crate::plan::Plan;
-use crate::project::{FILE, Project};
+use crate::project::{FILE, Known, Project};
 use crate::tree::Tree;
 
 /// File with the bindings, and its entry in the kustomization of the same directory.
@@ -41,8 +41,6 @@ kind: Kustomization
 resources:
 - transformers.yaml
 ";
-
-const ACCOUNT: &str = "controller-manager";
 
 /// Finds the names that stand for the manager's own namespace. `None` if rbuilder didn't scaffold
 /// the roles, or if kustomize doesn't set the namespace.
@@ -80,11 +78,14 @@ pub(super) fn update(plan: &mut Plan, tree: &Tree, layout: &Layout) -> Result<Ve
     let same_names = find_same_names(&path, &roles);
     roles.retain(|role| role.namespace.as_ref().is_some_and(|name| !own.contains(name)));
     let written = find_bindings(plan, tree, &roles)?;
-    let project = Project::parse(&project)?;
+    let project = match roles.is_empty() {
+        true => None,
+        false => plan.read_project(tree)?,
+    };
     let generated: Vec<Value> = roles
         .iter()
         .filter(|role| !written.iter().any(|binding| role.is_bound_by(binding)))
-        .map(|role| make_binding(role, &project.known.project_name))
+        .filter_map(|role| Some(make_binding(role, &project.as_ref()?.known)))
         .collect();
     let bindings: Vec<Value> = written.into_iter().chain(generated.iter().cloned()).collect();
     let namespaces: BTreeSet<&str> = roles
@@ -157,17 +158,17 @@ impl Role {
 }
 
 /// Binds a Role to the manager, with the same labels as in scaffolded bindings.
-fn make_binding(role: &Role, project: &str) -> Value {
+fn make_binding(role: &Role, project: &Known) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
         "metadata": {
-            "labels": { "app.kubernetes.io/managed-by": "kustomize", "app.kubernetes.io/name": project },
+            "labels": { "app.kubernetes.io/managed-by": "kustomize", "app.kubernetes.io/name": project.project_name },
             "name": format!("{}-binding", role.name),
             "namespace": role.namespace,
         },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.name },
-        "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": PLACEHOLDER }],
+        "subjects": [{ "kind": "ServiceAccount", "name": project.rbuilder.names.service_account(), "namespace": PLACEHOLDER }],
     })
 }
 

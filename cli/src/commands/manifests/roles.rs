@@ -14,7 +14,7 @@ use crate::tree::Tree;
 pub(super) const PLACEHOLDER: &str = "system";
 
 /// Entry for the transformers in [`DEPLOYMENT`].
-pub(super) const ENTRY: &str = "../rbac/namespaces";
+pub(in crate::commands) const ENTRY: &str = "../rbac/namespaces";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Role {

@@ -15,12 +15,14 @@ use super::definition::ChangedFile;
 /// and about removed fields and enum variants. Only versions that existed before are considered.
 /// Warnings point to the field in the source.
 ///
-/// `is_released` tells whether the CRD in a file may exist in a cluster.
+/// `is_released` tells whether the CRD in a file may exist in a cluster, and `is_new` whether git
+/// shows that no release has had it.
 pub(super) fn find_unreadable(
     changed: &[ChangedFile],
     sources: &dyn Sources,
     options: &Options,
     is_released: &dyn Fn(&str) -> bool,
+    is_new: &dyn Fn(&str) -> bool,
 ) -> Vec<Diagnostic> {
     let mut narrowed: Vec<(&str, Narrowed)> = changed
         .iter()
@@ -31,7 +33,10 @@ pub(super) fn find_unreadable(
         .collect();
     // Fields are removed all the time while a kind is being developed, so only warn about these in
     // a released CRD.
-    narrowed.retain(|(path, narrowed)| !matches!(narrowed.what, Narrowing::Fields(_)) || is_released(path));
+    narrowed.retain(|(path, narrowed)| match narrowed.what {
+        Narrowing::Fields(_) => is_released(path),
+        _ => !is_new(path),
+    });
     if narrowed.is_empty() {
         return Vec::new();
     }

@@ -2,11 +2,10 @@
 //! cluster-scoped objects.
 
 use anyhow::Result;
+use rbuilder_templates::objects::{MANAGER_LABEL, NAME_LABEL};
 use serde_json::Value;
 
-use crate::cluster::{Kubectl, MANAGER_LABEL, describe, qualified_name, to_list};
-
-const NAME_LABEL: &str = "app.kubernetes.io/name";
+use crate::cluster::{Kubectl, describe, qualified_name, to_list};
 
 #[derive(Debug, Default)]
 pub(super) struct Sharers {
@@ -16,16 +15,17 @@ pub(super) struct Sharers {
 
 impl Sharers {
     pub(super) fn find(kubectl: &Kubectl, rendered: &[Value]) -> Result<Sharers> {
-        let (label, value) = MANAGER_LABEL;
-        let is_manager =
-            |object: &&Value| object["kind"] == "Deployment" && object["metadata"]["labels"][label] == value;
+        let is_manager = |object: &&Value| {
+            object["kind"] == "Deployment" && object["metadata"]["labels"][MANAGER_LABEL].is_string()
+        };
         let ours: Vec<Value> = rendered.iter().filter(is_manager).cloned().collect();
         let mut deployments: Vec<Value> = Vec::new();
         for manager in &ours {
-            let Some(name) = manager["metadata"]["labels"][NAME_LABEL].as_str() else {
+            let label = |key: &str| manager["metadata"]["labels"][key].as_str();
+            let (Some(value), Some(name)) = (label(MANAGER_LABEL), label(NAME_LABEL)) else {
                 continue;
             };
-            let selector = format!("{label}={value},{NAME_LABEL}={name}");
+            let selector = format!("{MANAGER_LABEL}={value},{NAME_LABEL}={name}");
             // Errors must be fatal here, because shared objects must not be deleted.
             let found = kubectl.list(&["deployments.apps", "--all-namespaces", "--selector", &selector])?;
             let is_known = |found: &Value| {

@@ -10,14 +10,16 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
+use rbuilder_templates::objects::NAME_LABEL;
 use rbuilder_templates::{Archive, Release};
 use serde_json::json;
 
 use self::record::base_of;
 pub(super) use self::record::record_scaffold;
-pub(super) use self::written::Written;
 use self::written::read_base;
-use super::{Outcome, scaffold};
+pub(super) use self::written::{Written, find_name_before};
+use super::{Outcome, features, scaffold};
+use crate::edit::kustomization::DEPLOYMENT;
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::line_ends::is_same_text;
 use crate::plan::{FileMove, Plan};
@@ -302,7 +304,13 @@ impl<'a> ScaffoldMerge<'a> {
             }
             (Some(ours), _, Some(theirs)) => (ours, theirs.clone()),
         };
-        let base = base.cloned().unwrap_or_default();
+        let mut base = base.cloned().unwrap_or_default();
+        let mut theirs = theirs;
+        if path == DEPLOYMENT {
+            // Other commands made these settings, so they are no edits of the user.
+            base = features::with_entries_of(&base, ours);
+            theirs = features::with_entries_of(&theirs, ours);
+        }
         if is_same_text(ours, &base) || self.is_pristine(path, ours)? {
             return Ok(Fate::Replace(theirs));
         }
@@ -322,7 +330,10 @@ impl<'a> ScaffoldMerge<'a> {
     fn is_role_of_old_names(&self, path: &str, ours: &str, theirs: &str) -> bool {
         let is_role =
             path.starts_with("config/") && path.ends_with("_role.yaml") || path.starts_with("config/argocd/");
-        self.refreshes_roles && is_role && self.project.recorded(path, ours) && !is_same_text(ours, theirs)
+        self.refreshes_roles
+            && is_role
+            && self.project.is_as_scaffolded(path, ours)
+            && !has_same_lines(&without_name(ours), &without_name(theirs))
     }
 
     /// Whether a file existed before the project was initialized, i.e. belongs to the user.
@@ -374,6 +385,13 @@ impl<'a> ScaffoldMerge<'a> {
             _ => target.record_as(path, &self.theirs.record),
         }
     }
+}
+
+/// A manifest without the label that has the name of the project.
+fn without_name(manifest: &str) -> String {
+    let lines = manifest.lines();
+    let others = lines.filter(|line| !line.trim_start().starts_with(NAME_LABEL));
+    others.map(|line| format!("{line}\n")).collect()
 }
 
 fn has_same_lines(one: &str, other: &str) -> bool {

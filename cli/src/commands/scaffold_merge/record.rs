@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::written::{Written, carry, find_foreign, read_base};
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
-use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase, ScaffoldedFiles};
+use crate::project::{BASE, FILE, Project, RECORD, ScaffoldBase};
 use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
@@ -21,13 +21,9 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     if !is_changed || plan.has(BASE) {
         return Ok(());
     }
-    let Some(text) = plan.read(tree, FILE)? else {
+    let Some(project) = plan.read_project(tree)? else {
         return Ok(());
     };
-    let mut project = Project::parse(&text)?;
-    project.set_scaffolded_files(ScaffoldedFiles::parse(
-        &plan.read(tree, RECORD)?.unwrap_or_default(),
-    ));
     // If a manual edit makes PROJECT unrenderable, the base stays the same.
     let Ok(after) = render(&project, None) else {
         return Ok(());
@@ -42,7 +38,8 @@ pub(in crate::commands) fn record_scaffold(plan: &mut Plan, tree: &Tree) -> Resu
     if !recorder.update(&mut base, &after, &project)? {
         return Ok(());
     }
-    base.set(FILE, &text);
+    // With the names that the texts have, which the file may not record.
+    base.set(FILE, &project.print());
     plan.replace(tree, BASE, &base.print())
 }
 

@@ -15,7 +15,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::edit::merge::{Labels, merge_scaffold};
 use crate::line_ends::{is_same_text, unify};
-use crate::project::{BASE, FILE, Project, ScaffoldBase};
+use crate::project::{BASE, FILE, Project, ScaffoldBase, ScaffoldedFiles};
 use crate::render::{Scaffold, render};
 use crate::tree::Tree;
 
@@ -116,6 +116,14 @@ impl Written {
     }
 }
 
+/// The name of the project as commands have written it, if PROJECT was edited by hand since.
+pub(in crate::commands) fn find_name_before(tree: &Tree, project: &Project) -> Result<Option<String>> {
+    let base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default());
+    let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
+    let name = recorded.map(|recorded| recorded.known.project_name);
+    Ok(name.filter(|name| *name != project.known.project_name))
+}
+
 /// Reads a project's base. If PROJECT was edited by hand since, the base follows the edit; the
 /// corresponding changes to the scaffold are up to the user.
 pub(super) fn read_base(tree: &Tree, project: &Project) -> Result<ScaffoldBase> {
@@ -193,8 +201,19 @@ impl<'a> Former<'a> {
             let Ok(scaffold) = render(project, release) else {
                 continue;
             };
-            let is_whole = count_recorded(project, &scaffold) == scaffold.record.paths().count();
-            scaffolds.push(scaffold);
+            let named = count_recorded(project, &scaffold);
+            let is_whole = named == scaffold.record.paths().count();
+            // The project may have been scaffolded before its objects were renamed.
+            let record = match project.known.rbuilder.names.is_default() {
+                true => None,
+                false => render(&project.with_default_names(), release).ok(),
+            };
+            let record = record.map(|scaffold| scaffold.record);
+            let record = record.filter(|record| count_shared(project, record) > named);
+            scaffolds.push(Scaffold {
+                record: record.unwrap_or(scaffold.record),
+                files: scaffold.files,
+            });
             if is_whole {
                 break;
             }
@@ -233,15 +252,21 @@ impl<'a> Former<'a> {
 
     fn find_text(&self, path: &str, ours: Option<&str>) -> Option<String> {
         let record = self.project.scaffolded_files();
-        if let Some(ours) = ours.filter(|ours| record.contains(path, ours)) {
-            return Some(unify(ours).into_owned());
-        }
         if record.has(path) {
-            let mut recorded = self
+            let known: Vec<&String> = self
                 .scaffolds
                 .iter()
-                .filter(|scaffold| scaffold.record.shares(path, record));
-            return recorded.find_map(|scaffold| scaffold.files.get(path)).cloned();
+                .filter(|scaffold| scaffold.record.shares(path, record))
+                .filter_map(|scaffold| scaffold.files.get(path))
+                .collect();
+            let is_ours = |text: &&&String| ours.is_some_and(|ours| is_same_text(ours, text));
+            if let Some(text) = known.iter().find(is_ours).or(known.first()) {
+                return Some((*text).clone());
+            }
+            // An unedited file of templates that are not known. With two hashes, `import` may have
+            // recorded its own text, which is the base of no template.
+            let ours = ours.filter(|ours| record.contains(path, ours) && record.count(path) == 1);
+            return ours.map(|ours| unify(ours).into_owned());
         }
         // Files written by several commands have no recorded hash. Assume that they are as old as
         // the other files.
@@ -278,9 +303,13 @@ impl<'a> Former<'a> {
 }
 
 fn count_recorded(project: &Project, scaffold: &Scaffold) -> usize {
+    count_shared(project, &scaffold.record)
+}
+
+fn count_shared(project: &Project, scaffolded: &ScaffoldedFiles) -> usize {
     let record = project.scaffolded_files();
-    let paths = scaffold.record.paths();
-    paths.filter(|path| scaffold.record.shares(path, record)).count()
+    let paths = scaffolded.paths();
+    paths.filter(|path| scaffolded.shares(path, record)).count()
 }
 
 fn count_differences(one: &str, other: &str) -> usize {

@@ -7,11 +7,11 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rbuilder_templates::Archive;
 
 use super::cli_version::{VERSION, check_version};
-use super::scaffold_merge::{Report, ScaffoldMerge, Written};
+use super::scaffold_merge::{Report, ScaffoldMerge, Written, find_name_before};
 use super::{Mode, Outcome, execute, scaffold};
 use crate::edit::merge::Labels;
 use crate::library::Library;
@@ -40,7 +40,8 @@ pub fn run_update(
 /// Plans the changes made by `update`. The exit code is 1 on conflicts.
 ///
 /// # Errors
-/// Fails if the project is newer than this command or has an unknown version, if conflicts of an
+/// Fails if the project is newer than this command or has an unknown version, if its name in PROJECT
+/// was changed by hand, if conflicts of an
 /// earlier update are unresolved, if there are conflicts and `--no-conflicts` is set, if a path for
 /// `--restore` exists or is not scaffolded, or if manifests cannot be generated.
 pub fn plan_update(tree: &Tree, requested: &UpdateRequest, archive: &'static Archive) -> Result<Outcome> {
@@ -80,6 +81,9 @@ fn merge_today(
 ) -> Result<(Outcome, Report)> {
     let project = scaffold::require_project(tree)?;
     let from = check_version(&project)?;
+    if let Some(change) = describe_name_change(tree, &project)? {
+        bail!("{change}");
+    }
     let mut target = project.clone();
     target.set_cli_version(VERSION);
     move_library(&mut target, &from);
@@ -98,6 +102,16 @@ fn merge_today(
         warn_library(library.as_ref(), &mut outcome);
     }
     Ok((outcome, report))
+}
+
+/// Describes a name in PROJECT that was changed by hand. Only `edit` renames the whole project.
+pub(super) fn describe_name_change(tree: &Tree, project: &Project) -> Result<Option<String>> {
+    let name = &project.known.project_name;
+    Ok(find_name_before(tree, project)?.map(|before| {
+        format!(
+            "`projectName` in {FILE} was changed by hand from `{before}` to `{name}`, and the project still has the old name: set it back to `{before}`, and run `rbuilder edit --project-name {name}`"
+        )
+    }))
 }
 
 fn move_library(project: &mut Project, from: &str) {

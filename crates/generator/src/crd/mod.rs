@@ -325,7 +325,8 @@ fn file(versions: &[Version<'_>], options: &Options) -> OutputFile {
         crd.word("metadata").value(&metadata(versions, &names, options));
         crd.word("spec").map(|spec| {
             if let Some(conversion) = versions.iter().find_map(|v| v.resource.conversion.as_ref()) {
-                spec.word("conversion").value(&conversion_value(conversion));
+                spec.word("conversion")
+                    .value(&conversion_value(conversion, options.webhook_service()));
             }
             spec.word("group").text(&resource.group);
             spec.word("names").value(&names_value(&names));
@@ -410,14 +411,14 @@ fn metadata(versions: &[Version<'_>], names: &Names, options: &Options) -> Value
     metadata
 }
 
-fn conversion_value(conversion: &Conversion) -> Value {
+fn conversion_value(conversion: &Conversion, service: &str) -> Value {
     if !conversion.webhook {
         return json!({ "strategy": "None" });
     }
     let mut client = match &conversion.url {
         Some(url) => json!({ "url": url }),
         None => json!({ "service": {
-            "name": conversion.service_name,
+            "name": conversion.service_name.as_deref().unwrap_or(service),
             "namespace": conversion.service_namespace,
             "path": conversion.path,
         } }),

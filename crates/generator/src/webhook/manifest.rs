@@ -7,11 +7,12 @@ use super::Entry;
 use crate::{OutputFile, yaml};
 
 /// Prints the configurations. The entries must be sorted by kind, configuration and name.
-pub(super) fn print_file(entries: &[Entry<'_>]) -> OutputFile {
+/// `service` is called where a marker names no other.
+pub(super) fn print_file(entries: &[Entry<'_>], service: &str) -> OutputFile {
     let documents =
         entries.chunk_by(|a, b| (a.webhook.kind, a.configuration) == (b.webhook.kind, b.configuration));
     let text: String = documents
-        .map(|webhooks| format!("---\n{}", yaml::to_string(&configuration(webhooks))))
+        .map(|webhooks| format!("---\n{}", yaml::to_string(&configuration(webhooks, service))))
         .collect();
     OutputFile {
         path: "webhook/manifests.yaml".into(),
@@ -25,7 +26,7 @@ pub const MANAGER_NAMESPACE: &str = "manager-namespace";
 /// Kustomizations select configurations with such a condition by this annotation.
 const ANNOTATION: &str = "rbuilder.dev/manager-namespace";
 
-fn configuration(entries: &[Entry<'_>]) -> Value {
+fn configuration(entries: &[Entry<'_>], service: &str) -> Value {
     let first = &entries[0];
     let mut metadata = json!({ "name": first.configuration });
     if names_manager_namespace(entries) {
@@ -38,7 +39,7 @@ fn configuration(entries: &[Entry<'_>]) -> Value {
             WebhookKind::Validating => "ValidatingWebhookConfiguration",
         },
         "metadata": metadata,
-        "webhooks": entries.iter().map(webhook).collect::<Vec<_>>(),
+        "webhooks": entries.iter().map(|entry| webhook(entry, service)).collect::<Vec<_>>(),
     })
 }
 
@@ -52,11 +53,11 @@ fn names_manager_namespace(entries: &[Entry<'_>]) -> bool {
     named.peek().is_some() && named.all(|condition| condition.expression.contains('\''))
 }
 
-fn webhook(entry: &Entry<'_>) -> Value {
+fn webhook(entry: &Entry<'_>, service: &str) -> Value {
     let marker = entry.webhook;
     let mut value = json!({
         "admissionReviewVersions": marker.admission_review_versions,
-        "clientConfig": client(entry),
+        "clientConfig": client(entry, service),
         "failurePolicy": marker.failure_policy,
         "name": entry.name,
         "rules": [rule(entry)],
@@ -91,13 +92,13 @@ fn webhook(entry: &Entry<'_>) -> Value {
     value
 }
 
-fn client(entry: &Entry<'_>) -> Value {
+fn client(entry: &Entry<'_>, service: &str) -> Value {
     let marker = entry.webhook;
     let Some(path) = &entry.path else {
         return json!({ "url": marker.url });
     };
     let mut service = json!({
-        "name": marker.service_name.as_deref().unwrap_or("webhook-service"),
+        "name": marker.service_name.as_deref().unwrap_or(service),
         "namespace": marker.service_namespace.as_deref().unwrap_or("system"),
         "path": path,
     });

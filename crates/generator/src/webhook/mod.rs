@@ -14,10 +14,10 @@ use rbuilder_diagnostic::suggest;
 use rbuilder_reader::Span;
 use rbuilder_syntax::{Webhook, WebhookKind};
 
-use crate::OutputFile;
 use crate::package::{Handler, Package};
 use crate::place::Place;
 use crate::report::Report;
+use crate::{Options, OutputFile};
 use rbuilder_syntax::kubernetes::Kind;
 use subject::{Subject, find_subject};
 
@@ -45,7 +45,11 @@ impl Entry<'_> {
     }
 }
 
-pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<OutputFile> {
+pub(crate) fn manifests_file(
+    package: &Package,
+    options: &Options,
+    report: &mut Report,
+) -> Option<OutputFile> {
     let mut entries: Vec<Entry<'_>> = package
         .handlers
         .iter()
@@ -55,7 +59,7 @@ pub(crate) fn manifests_file(package: &Package, report: &mut Report) -> Option<O
     entries.sort_by(|a, b| key(a).cmp(&key(b)));
     check::drop_second_readings(&mut entries);
     check::check_webhooks(package, &entries, report);
-    (!entries.is_empty()).then(|| manifest::print_file(&entries))
+    (!entries.is_empty()).then(|| manifest::print_file(&entries, options.webhook_service()))
 }
 
 fn key<'e>(entry: &'e Entry<'_>) -> (WebhookKind, &'e str, &'e str) {

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::{sharding, strategic};
 use rbuilder_project::edit::kustomization::{self, resolve_entry};
 use rbuilder_project::plan::Plan;
+use rbuilder_project::project::ObjectNames;
 use rbuilder_project::tree::Tree;
 use rbuilder_yaml::describe_failure;
 
@@ -154,6 +155,8 @@ pub(crate) struct Config {
     pub(crate) objects: Vec<Object>,
     pub(crate) namespace: String,
     pub(crate) kept_namespaces: BTreeSet<String>,
+    /// Names of the manager's objects.
+    pub(crate) names: ObjectNames,
     pub(crate) features: Vec<Feature>,
     /// Values of the features that are enabled by default.
     pub(crate) enabled: BTreeSet<&'static str>,
@@ -176,6 +179,9 @@ impl Config {
                 "{ROOT}/kustomization.yaml does not exist: run `rbuilder update --restore {ROOT}/kustomization.yaml`"
             );
         };
+        let project = plan.read_project(tree)?;
+        let names = project.map(|project| project.known.rbuilder.names);
+        reader.config.names = names.unwrap_or_default();
         let namespace = root.get("namespace").and_then(Value::as_str);
         reader.config.namespace = namespace.unwrap_or_default().to_owned();
         let transformers = reader.resolve_entries(ROOT, &root, "transformers");

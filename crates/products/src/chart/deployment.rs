@@ -32,16 +32,19 @@ pub(crate) fn find_manager(config: &Config) -> Result<&Object> {
         .iter()
         .filter(|object| object.kind() == "Deployment")
         .collect();
-    let is_manager =
-        |object: &&&Object| containers(&object.value).any(|container| container["name"] == CONTAINER);
-    match (all.as_slice(), all.iter().find(is_manager)) {
+    let (name, container) = (config.names.deployment(), config.names.container());
+    let is_named = |object: &&&Object| object.name() == name;
+    let is_manager = |object: &&&Object| containers(&object.value).any(|own| own["name"] == container);
+    let mut managers = all.iter().filter(is_manager);
+    let named = managers.clone().find(is_named);
+    match (all.as_slice(), named.or_else(|| managers.next())) {
         (_, Some(manager)) => Ok(manager),
         ([only], None) => Ok(only),
         ([], None) => bail!(
             "found no Deployment in config/: list config/manager/manager.yaml in its kustomization; if it was deleted, run `rbuilder update --restore config/manager/manager.yaml`"
         ),
         _ => bail!(
-            "found {} Deployments in config/, and none has a container named `{CONTAINER}`: give the manager's container this name",
+            "found {} Deployments in config/, and none has a container named `{container}`: give the manager's container this name",
             all.len()
         ),
     }

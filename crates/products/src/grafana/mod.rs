@@ -25,23 +25,24 @@ pub const RULES: &str = "config/prometheus/rules.yaml";
 const EMPTY_CUSTOM_METRICS: &str = include_str!("custom-metrics.yaml");
 
 /// Renders all files by path in the project: the dashboards, the rules, and an initial list of
-/// custom metrics.
-pub fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
+/// custom metrics. `job` is the `job` label of the manager's metrics, i.e. the name of their Service
+/// in the cluster.
+pub fn make_files(project: &str, job: &str, custom: &CustomMetrics) -> BTreeMap<String, String> {
     let mut files = BTreeMap::from([
         (
             "grafana/controller-runtime-metrics.json".to_owned(),
-            dashboard(project, "runtime", "controllers", panels::RUNTIME).print(),
+            dashboard((project, job), "runtime", "controllers", panels::RUNTIME).print(),
         ),
         (
             "grafana/controller-resources-metrics.json".to_owned(),
-            dashboard(project, "resources", "resources", panels::RESOURCES).print(),
+            dashboard((project, job), "resources", "resources", panels::RESOURCES).print(),
         ),
         (CUSTOM_METRICS.to_owned(), EMPTY_CUSTOM_METRICS.to_owned()),
         (
             RULES.to_owned(),
             format!(
                 "# Recording rules and alerts of the operator. Merged by `rbuilder grafana` with your changes.\n{}",
-                yaml::to_string(&rules::make_rules(project))
+                yaml::to_string(&rules::make_rules(project, job))
             ),
         ),
     ]);
@@ -59,27 +60,26 @@ pub fn make_files(project: &str, custom: &CustomMetrics) -> BTreeMap<String, Str
         }];
         files.insert(
             "grafana/custom-metrics/custom-metrics-dashboard.json".to_owned(),
-            dashboard(project, "custom", "custom metrics", &sections).print(),
+            dashboard((project, job), "custom", "custom metrics", &sections).print(),
         );
     }
     files
 }
 
-fn dashboard<'a>(project: &str, id: &str, subject: &str, sections: &'a [Section<'a>]) -> Dashboard<'a> {
+fn dashboard<'a>(
+    (project, job): (&str, &str),
+    id: &str,
+    subject: &str,
+    sections: &'a [Section<'a>],
+) -> Dashboard<'a> {
     Dashboard {
         // Hash the project name: Grafana limits UIDs to 40 characters.
         uid: format!("rbuilder-{}-{id}", fnv1a_32(project.as_bytes())),
         title: format!("{project} / {subject}"),
         tag: project.to_owned(),
-        job: job_name(project),
+        job: job.to_owned(),
         sections,
     }
-}
-
-/// The `job` label of the manager's metrics, i.e. the name of their Service with the prefix from
-/// `config/default`.
-fn job_name(project: &str) -> String {
-    format!("{project}-controller-manager-metrics-service")
 }
 
 #[cfg(test)]

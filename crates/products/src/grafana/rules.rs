@@ -6,8 +6,6 @@
 
 use serde_json::{Value, json};
 
-use super::job_name;
-
 const RECORDS: &[(&str, &str)] = &[
     (
         "namespace_job_controller:controller_runtime_reconcile_errors:ratio_rate5m",
@@ -189,9 +187,9 @@ const ALERTS: &[Alert] = &[
     },
 ];
 
-pub(super) fn make_rules(project: &str) -> Value {
+pub(super) fn make_rules(project: &str, job: &str) -> Value {
     // In a chart, the release name may precede the project name.
-    let job = format!("job=~\"(.+-)?{}\"", job_name(project));
+    let job = format!("job=~\"(.+-)?{job}\"");
     let expr = |expr: &str| expr.replace("JOB", &job);
     let records = RECORDS
         .iter()

@@ -94,7 +94,11 @@ fn check_expression(expr: &str, metrics: &BTreeMap<String, Metric>, records: &[S
 }
 
 fn files() -> BTreeMap<String, String> {
-    make_files("shop", &CustomMetrics::default())
+    make_files(
+        "shop",
+        "shop-controller-manager-metrics-service",
+        &CustomMetrics::default(),
+    )
 }
 
 #[test]
@@ -123,7 +127,7 @@ fn panels_use_metrics_of_the_library() {
 #[test]
 fn rules_use_metrics_of_the_library() {
     let metrics = listed_metrics();
-    let object = rules::make_rules("shop");
+    let object = rules::make_rules("shop", "shop-controller-manager-metrics-service");
     let groups = object["spec"]["groups"].as_array().expect("groups");
     let rules: Vec<&Value> = groups
         .iter()
@@ -148,7 +152,7 @@ fn rules_use_metrics_of_the_library() {
 fn guide_explains_every_alert() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md"));
     let page = page.expect("the page");
-    let object = rules::make_rules("shop");
+    let object = rules::make_rules("shop", "shop-controller-manager-metrics-service");
     let alerts = object["spec"]["groups"][1]["rules"].as_array().expect("alerts");
     let rows: Vec<&str> = page
         .lines()
@@ -233,7 +237,7 @@ fn queries_of_custom_metrics_depend_on_the_type() {
         "customMetrics:\n- {metric: a_bytes_total, type: counter}\n- {metric: b_seconds, type: histogram}\n- {metric: c, type: gauge, expr: 'max(c{a=\"b\"})', title: '\"C\"'}\n",
     )
     .expect("a list");
-    let text = &make_files("shop", &list)["grafana/custom-metrics/custom-metrics-dashboard.json"];
+    let text = &make_files("shop", "shop-controller-manager-metrics-service", &list)["grafana/custom-metrics/custom-metrics-dashboard.json"];
     let dashboard: Value = serde_json::from_str(text).expect("JSON");
     let matchers = r#"{job="$job", namespace="$namespace", instance=~"$instance"}[$__rate_interval]"#;
     let panel = |index: usize| {

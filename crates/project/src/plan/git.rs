@@ -19,6 +19,16 @@ pub fn check_path_untracked(root: &Path, path: &str) -> Result<(), String> {
     check_untracked(&root.join(folder), name)
 }
 
+/// Whether a directory is in a git repository. False if that can't be determined.
+pub fn is_in_repository(root: &Path) -> bool {
+    let folder = std::fs::canonicalize(root);
+    folder.is_ok_and(|folder| {
+        folder
+            .ancestors()
+            .any(|top| matches!(repository(top), Ok(Some(_))))
+    })
+}
+
 /// Checks that git doesn't track a file in an existing directory. The file itself need not exist.
 /// The error is a phrase.
 pub(crate) fn check_untracked(folder: &Path, name: &str) -> Result<(), String> {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, anyhow, bail};
 
-pub use git::check_path_untracked;
+pub use git::{check_path_untracked, is_in_repository};
 pub use moment::Moment;
 pub use recover::Recovery;
 pub use show::{render_diff, render_json, render_summary};
@@ -142,6 +142,14 @@ impl Plan {
             Some(change) => Ok(change.after().map(str::to_owned)),
             None => tree.read(path),
         }
+    }
+
+    /// Reads the project with the changes planned so far, like [`Project::read`].
+    ///
+    /// # Errors
+    /// Fails as [`Project::read`] does.
+    pub fn read_project(&self, tree: &Tree) -> Result<Option<Project>> {
+        Project::read_from(&|path| self.read(tree, path))
     }
 
     /// Writes a file owned by the command. An existing file with different content is a conflict,

@@ -38,12 +38,28 @@ const OWN: Keys = Keys {
         "library",
         "license",
         "member",
+        "names",
         "owner",
         "package",
         "workspace",
     ],
     within: &[
         ("library", &flat(&["git", "path", "rev", "version"])),
+        (
+            "names",
+            &flat(&[
+                "container",
+                "deployment",
+                "label",
+                "lease",
+                "metricsService",
+                "namePrefix",
+                "namespace",
+                "selector",
+                "serviceAccount",
+                "webhookService",
+            ]),
+        ),
         (
             "package",
             &flat(&["binary", "leftOut", "library", "main", "manager", "name"]),

@@ -7,6 +7,7 @@ mod base;
 mod image;
 mod keys;
 pub mod names;
+mod object_names;
 mod package;
 mod plural;
 mod resource;
@@ -29,6 +30,7 @@ pub use crate::tree::FILE;
 pub use base::{BASE, ScaffoldBase};
 pub use image::Image;
 pub use keys::MisspelledKey;
+pub use object_names::{NamedObjects, ObjectNames, find_container, find_prefix};
 pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use resource::{describe_scope, naming_flags, shown_version, strip_domain};
@@ -109,6 +111,9 @@ pub struct Own {
     /// Package adopted by `init --in-package`, or `None` for a scaffolded package.
     #[serde(default)]
     pub package: Option<AdoptedPackage>,
+    /// Names of the manager's objects that differ from scaffolded ones.
+    #[serde(default)]
+    pub names: ObjectNames,
     /// Hashes of scaffolded files by path, as stored by early versions. Moved to [`RECORD`].
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -134,20 +139,38 @@ impl Project {
         }
     }
 
-    /// Reads the project in a directory. Returns `None` if there is no PROJECT file.
+    /// Reads the project in a directory. Returns `None` if there is no PROJECT file. The names of the
+    /// manager's objects are those in `config/`.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Project::parse`] and [`Tree::read`].
     pub fn read(tree: &Tree) -> Result<Option<Project>> {
-        let Some(text) = tree.read(FILE)? else {
+        Project::read_from(&|path| tree.read(path))
+    }
+
+    /// Reads the project whose files are returned by `read`.
+    ///
+    /// # Errors
+    /// Fails for the same reasons as [`Project::parse`] and `read`.
+    pub fn read_from(read: &dyn Fn(&str) -> Result<Option<String>>) -> Result<Option<Project>> {
+        let Some(text) = read(FILE)? else {
             return Ok(None);
         };
         let mut project = Project::parse(&text)?;
-        project.scaffolded = ScaffoldedFiles::parse(&tree.read(RECORD)?.unwrap_or_default());
+        project.scaffolded = ScaffoldedFiles::parse(&read(RECORD)?.unwrap_or_default());
+        if project.foreign_layout().is_none() {
+            // A manifest that can't be read is reported when it is built.
+            project.read_names(&|path| read(path).ok().flatten());
+        }
         for (path, hash) in std::mem::take(&mut project.known.rbuilder.files) {
             project.scaffolded.add_hash(&path, &hash);
         }
         Ok(Some(project))
+    }
+
+    /// Takes the names of the manager's objects from the manifests in `config/`.
+    pub fn read_names(&mut self, read: &dyn Fn(&str) -> Option<String>) {
+        self.known.rbuilder.names = ObjectNames::find(&self.known, read);
     }
 
     pub(crate) fn print_record(&self) -> String {
@@ -219,6 +242,7 @@ impl Project {
         if let Some(package) = &own.package {
             package.check()?;
         }
+        own.names.check()?;
         resources.iter().try_for_each(Resource::check_source)
     }
 
@@ -330,6 +354,12 @@ impl Project {
         self.scaffolded.contains(path, text)
     }
 
+    /// Whether a file has the text of a template. Older commands recorded two texts for a file that
+    /// `import` had changed, and git records two for a merged one.
+    pub fn is_as_scaffolded(&self, path: &str, text: &str) -> bool {
+        self.recorded(path, text) && self.scaffolded.count(path) == 1
+    }
+
     /// Domain of a kind: the requested one if any, else the recorded one, else the project's.
     pub fn domain_of(&self, group: &str, kind: &str, asked: Option<&str>) -> String {
         let own = self.known.resources.iter().filter(|own| own.api.is_some());
@@ -366,6 +396,29 @@ impl Project {
             let plural = plurals.find(|plural| !plural.is_empty()).cloned();
             resource.plural = plural.unwrap_or_else(|| names::plural_of(&resource.kind));
         }
+        project
+    }
+
+    /// Namespace in which the manager is deployed.
+    pub fn namespace(&self) -> String {
+        self.known.rbuilder.names.namespace(&self.known.project_name)
+    }
+
+    /// Prefix that kustomize adds to the names of all objects.
+    pub fn name_prefix(&self) -> String {
+        self.known.rbuilder.names.name_prefix(&self.known.project_name)
+    }
+
+    /// Name of the manager's Deployment in a cluster.
+    pub fn deployed_name(&self) -> String {
+        format!("{}{}", self.name_prefix(), self.known.rbuilder.names.deployment())
+    }
+
+    /// The project with the scaffolded names of the manager's objects.
+    #[must_use]
+    pub fn with_default_names(&self) -> Project {
+        let mut project = self.clone();
+        project.known.rbuilder.names = ObjectNames::default();
         project
     }
 
@@ -439,6 +492,7 @@ impl Project {
         set(&mut own, "workspace", json!(known.rbuilder.workspace));
         set(&mut own, "member", json!(known.rbuilder.member));
         set(&mut own, "directory", json!(known.rbuilder.directory));
+        set(&mut own, "names", known.rbuilder.names.print());
         let package = known.rbuilder.package.as_ref();
         set(
             &mut own,

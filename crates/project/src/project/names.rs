@@ -2,7 +2,7 @@
 //! written. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
-use rbuilder_schema::names::{check_dns_1035_label, check_label};
+use rbuilder_schema::names::{check_dns_1035_label, check_label, check_label_value, check_qualified_name};
 use rbuilder_templates::USED_NAMES;
 
 use super::plural::pluralize;
@@ -330,6 +330,16 @@ fn is_dns_1035_label(text: &str) -> bool {
 /// Whether `text` is a DNS subdomain as defined by Kubernetes (RFC 1123).
 pub fn is_dns_1123_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_1123_label)
+}
+
+/// Whether `text` is the value of a label, and not empty.
+pub fn is_label_value(text: &str) -> bool {
+    !text.is_empty() && check_label_value(text).is_empty()
+}
+
+/// Whether `text` is the key of a label.
+pub fn is_label_key(text: &str) -> bool {
+    check_qualified_name(text).is_empty()
 }
 
 /// Crate imported by `src/controller/mod.rs`, where it shares a scope with the modules of kinds or

@@ -102,6 +102,11 @@ impl ScaffoldedFiles {
         self.0.contains_key(path)
     }
 
+    /// Number of texts that are recorded for a file.
+    pub fn count(&self, path: &str) -> usize {
+        self.0.get(path).map_or(0, BTreeSet::len)
+    }
+
     /// The paths of the recorded files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)

@@ -1,11 +1,12 @@
 //! The template context of a project.
 
 use rbuilder_generator::{Minor, versions};
+use rbuilder_templates::objects::{ObjectName, OtherNames};
 use rbuilder_templates::{ProjectContext, TemplateSet, Versions};
 
 use crate::hash::fnv1a_32;
 use crate::library::Library;
-use crate::project::{Project, names};
+use crate::project::{ObjectNames, Project, names};
 
 fn current_versions() -> Versions {
     Versions {
@@ -70,7 +71,10 @@ pub fn project_context(project: &Project) -> ProjectContext {
         binary: project.binary().to_owned(),
         namespaced: known.namespaced,
         multigroup: known.multigroup,
-        leader_election_id: format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
+        leader_election_id: match &known.rbuilder.names.lease {
+            Some(lease) => lease.clone(),
+            None => format!("{}.{}", fnv1a_32(known.project_name.as_bytes()), known.domain),
+        },
         rbuilder_source: library.map(Library::dependency).unwrap_or_default(),
         rbuilder_version: versions.rbuilder,
         rust_version: versions.rust,
@@ -79,6 +83,33 @@ pub fn project_context(project: &Project) -> ProjectContext {
         apps_spec_is_required: versions::requires_apps_spec(&versions.kubernetes),
         kubernetes_version: versions.kubernetes,
         k8s_openapi_feature: versions.k8s_openapi_feature,
+        objects: other_names(&known.rbuilder.names),
+    }
+}
+
+fn other_names(names: &ObjectNames) -> OtherNames {
+    let name = |name: &Option<String>| {
+        name.as_ref().map(|name| ObjectName {
+            plain: name.clone(),
+            yaml: yaml_value(name),
+        })
+    };
+    let selector = names.selector.as_ref().map(|labels| {
+        let labels = labels.iter();
+        labels
+            .map(|(key, value)| (yaml_value(key), yaml_value(value)))
+            .collect()
+    });
+    OtherNames {
+        container: name(&names.container),
+        deployment: name(&names.deployment),
+        label: name(&names.label),
+        metrics_service: name(&names.metrics_service),
+        name_prefix: name(&names.name_prefix),
+        namespace: name(&names.namespace),
+        selector,
+        service_account: name(&names.service_account),
+        webhook_service: name(&names.webhook_service),
     }
 }
 

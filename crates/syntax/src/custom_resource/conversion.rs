@@ -28,7 +28,9 @@ const ARGS: &[ArgRow<Conversion>] = &[
         "service_name",
         "Name of the Service to call [default: `webhook-service`].",
         |arg, made, session| {
-            name(arg, &mut made.service_name, object_name::is_service_name, session);
+            let mut text = String::new();
+            name(arg, &mut text, object_name::is_service_name, session);
+            made.service_name = Some(text).filter(|text| !text.is_empty());
         },
     ),
     ArgRow::once(
@@ -95,7 +97,7 @@ pub(super) fn read_conversion(arg: &Arg, session: &mut Session) -> Option<Conver
     let mut draft = Draft::new(Conversion {
         span: arg.span,
         webhook: true,
-        service_name: "webhook-service".into(),
+        service_name: None,
         service_namespace: "system".into(),
         service_port: None,
         path: "/convert".into(),

@@ -5,7 +5,10 @@ use serde_json::Value;
 
 /// Applies all operations of a patch, or none if one fails. Only supports `add`, `remove`,
 /// `replace` and `test`.
-pub(crate) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
+///
+/// # Errors
+/// Fails with a phrase about the operation that can't be applied.
+pub fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
     let mut patched = object.clone();
     for operation in operations {
         apply_operation(&mut patched, operation)?;

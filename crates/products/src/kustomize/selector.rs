@@ -1,0 +1,218 @@
+//! Selection of objects by patches and replacements.
+
+use serde_json::Value;
+
+use super::namespace_of;
+
+/// Whether a selector selects an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Matches {
+    Yes,
+    No,
+    /// The selector has a form that isn't supported.
+    Unknown,
+}
+
+/// What a patch or a replacement selects.
+#[derive(Debug, Default)]
+pub(super) struct Selector<'v> {
+    group: Option<&'v str>,
+    kind: Option<&'v str>,
+    name: Option<&'v str>,
+    namespace: Option<&'v str>,
+    labels: Option<&'v str>,
+    annotations: Option<&'v str>,
+    /// Whether the fields are regular expressions, and a missing namespace is any namespace.
+    is_target: bool,
+}
+
+impl<'v> Selector<'v> {
+    /// The selector in a kustomization.
+    pub(super) fn of_target(target: &'v Value) -> Selector<'v> {
+        let text = |key: &str| target[key].as_str().filter(|text| !text.is_empty());
+        Selector {
+            group: text("group"),
+            kind: text("kind"),
+            name: text("name"),
+            namespace: text("namespace"),
+            labels: text("labelSelector"),
+            annotations: text("annotationSelector"),
+            is_target: true,
+        }
+    }
+
+    /// The object that a patch without a selector names.
+    pub(super) fn of_patch(patch: &'v Value) -> Selector<'v> {
+        let api_version = patch["apiVersion"].as_str();
+        Selector {
+            group: api_version.map(|version| version.split_once('/').map_or("", |(group, _)| group)),
+            kind: patch["kind"].as_str(),
+            name: patch["metadata"]["name"].as_str(),
+            namespace: patch["metadata"]["namespace"].as_str(),
+            ..Selector::default()
+        }
+    }
+
+    /// The selected kind, unless it is an expression.
+    pub(super) fn kind(&self) -> Option<&'v str> {
+        self.kind.filter(|kind| !self.is_target || is_plain(kind))
+    }
+
+    /// The selected name, unless it is an expression.
+    pub(super) fn name(&self) -> Option<&'v str> {
+        self.name.filter(|name| !self.is_target || is_plain(name))
+    }
+
+    pub(super) fn namespace(&self) -> Option<&'v str> {
+        self.namespace
+    }
+
+    pub(super) fn matches(&self, object: &Value) -> Matches {
+        let metadata = &object["metadata"];
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let namespace = metadata["namespace"].as_str();
+        let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
+        let mut parts = vec![
+            self.is_text(self.kind, &text(&object["kind"])),
+            self.is_text(self.name, &text(&metadata["name"])),
+            self.is_text(self.group, group),
+            has_labels(self.labels, &metadata["labels"]),
+            has_labels(self.annotations, &metadata["annotations"]),
+        ];
+        parts.push(match self.is_target {
+            true => self.is_text(self.namespace, namespace_of(namespace)),
+            false => to_matches(namespace_of(self.namespace) == namespace_of(namespace)),
+        });
+        all(parts)
+    }
+
+    fn is_text(&self, wanted: Option<&str>, found: &str) -> Matches {
+        match wanted {
+            None => Matches::Yes,
+            Some(wanted) if !self.is_target => to_matches(wanted == found),
+            Some(wanted) => matches_expression(wanted, found),
+        }
+    }
+}
+
+fn to_matches(is_match: bool) -> Matches {
+    match is_match {
+        true => Matches::Yes,
+        false => Matches::No,
+    }
+}
+
+fn all(parts: Vec<Matches>) -> Matches {
+    if parts.contains(&Matches::No) {
+        Matches::No
+    } else if parts.contains(&Matches::Unknown) {
+        Matches::Unknown
+    } else {
+        Matches::Yes
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+}
+
+/// Whether a text matches an expression as a whole. Supports alternatives and `.*`.
+fn matches_expression(expression: &str, text: &str) -> Matches {
+    let mut parts = Vec::new();
+    for alternative in expression.split('|') {
+        parts.push(if is_plain(alternative) {
+            to_matches(alternative == text)
+        } else if alternative == ".*" {
+            Matches::Yes
+        } else if let Some(start) = alternative.strip_suffix(".*").filter(|start| is_plain(start)) {
+            to_matches(text.starts_with(start))
+        } else if let Some(end) = alternative.strip_prefix(".*").filter(|end| is_plain(end)) {
+            to_matches(text.ends_with(end))
+        } else {
+            Matches::Unknown
+        });
+    }
+    if parts.contains(&Matches::Yes) {
+        Matches::Yes
+    } else if parts.contains(&Matches::Unknown) {
+        Matches::Unknown
+    } else {
+        Matches::No
+    }
+}
+
+/// Whether an object has the labels or annotations of a selector. Sets aren't supported.
+fn has_labels(selector: Option<&str>, labels: &Value) -> Matches {
+    let Some(selector) = selector else {
+        return Matches::Yes;
+    };
+    if selector.contains('(') {
+        return Matches::Unknown;
+    }
+    let requirement = |part: &str| {
+        let part = part.trim();
+        let is = |key: &str, value: &str| labels[key.trim()] == value.trim();
+        if let Some((key, value)) = part.split_once("!=") {
+            to_matches(!is(key, value))
+        } else if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+            to_matches(is(key, value))
+        } else if let Some(key) = part.strip_prefix('!') {
+            to_matches(labels[key.trim()].is_null())
+        } else {
+            to_matches(!labels[part].is_null())
+        }
+    };
+    let parts = selector.split(',').filter(|part| !part.trim().is_empty());
+    all(parts.map(requirement).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn targets_select_by_expressions_and_labels() {
+        let object = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": "till", "namespace": "system", "labels": { "a": "b" } },
+        });
+        for (target, expected) in [
+            (json!({}), Matches::Yes),
+            (json!({ "kind": "Deployment", "name": "till" }), Matches::Yes),
+            (json!({ "kind": "Role|Deployment" }), Matches::Yes),
+            (json!({ "name": "ti.*" }), Matches::Yes),
+            (json!({ "name": "t" }), Matches::No),
+            (json!({ "name": "[tT]ill" }), Matches::Unknown),
+            (json!({ "group": "batch" }), Matches::No),
+            (json!({ "namespace": "other" }), Matches::No),
+            (json!({ "labelSelector": "a=b,!c" }), Matches::Yes),
+            (json!({ "labelSelector": "a!=b" }), Matches::No),
+            (json!({ "labelSelector": "a in (b)" }), Matches::Unknown),
+            (
+                json!({ "labelSelector": "a in (b)", "kind": "Role" }),
+                Matches::No,
+            ),
+            (json!({ "annotationSelector": "x" }), Matches::No),
+        ] {
+            assert_eq!(
+                Selector::of_target(&target).matches(&object),
+                expected,
+                "{target}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_patch_names_one_object() {
+        let object = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "a", "namespace": "system" } });
+        for (namespace, expected) in [("system", Matches::Yes), ("other", Matches::No)] {
+            let mut patch = object.clone();
+            patch["metadata"]["namespace"] = namespace.into();
+            assert_eq!(Selector::of_patch(&patch).matches(&object), expected);
+        }
+    }
+}
