@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::kinds::{ResourceId, string_at};
 use super::parameters;
 use super::read::key_of;
-use super::request::Request;
+use super::request::{Request, Verb};
 use super::selectors::Selector;
 use super::store::{Key, State};
 use super::versions::Selected;
@@ -186,6 +186,24 @@ impl State {
         Ok(json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
         }))
+    }
+
+    /// Sets the finalizers in the spec of a namespace, which is removed with the last one.
+    pub(super) fn finalize(&mut self, writer: Writer<'_>) -> Result<Value, Failure> {
+        if writer.request.verb != Verb::Update {
+            return Err(Failure::method_not_allowed());
+        }
+        let mut namespace = Value::clone(&*self.named(writer.request)?);
+        let left = writer.request.body["spec"]["finalizers"].as_array();
+        namespace["spec"] = match left.filter(|left| !left.is_empty()) {
+            Some(left) => json!({ "finalizers": left }),
+            None => json!({}),
+        };
+        if writer.is_dry_run() {
+            return Ok(namespace);
+        }
+        let key = key_of(writer.request, string_at(&namespace, "/metadata/name"));
+        Ok(Value::clone(&*self.settle(writer.id(), key, namespace)))
     }
 
     /// Returns an object with the marks of a deletion: the time, the grace period and the

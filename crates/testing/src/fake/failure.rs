@@ -68,7 +68,7 @@ impl Failure {
             .with(json!({ "causes": [{ "message": why }] }))
     }
 
-    fn with(self, details: Value) -> Self {
+    pub(super) fn with(self, details: Value) -> Self {
         Self {
             details: Some(details),
             ..self

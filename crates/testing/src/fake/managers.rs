@@ -77,8 +77,8 @@ pub(super) fn read_managers(object: &Value) -> Vec<Manager> {
 }
 
 pub(super) fn write_managers(object: &mut Value, mut managers: Vec<Manager>) {
-    // Drop updaters that no longer own any fields.
-    managers.retain(|manager| !manager.fields.is_empty() || manager.applies);
+    // Drop managers that no longer own any fields.
+    managers.retain(|manager| !manager.fields.is_empty());
     managers
         .sort_by(|a, b| (!a.applies, &a.name, &a.subresource).cmp(&(!b.applies, &b.name, &b.subresource)));
     let entries: Vec<Value> = managers.iter().map(to_json).collect();

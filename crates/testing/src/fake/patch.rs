@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use json_patch::jsonptr::Pointer;
 use json_patch::{AddOperation, PatchOperation};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::apply::Apply;
 use super::failure::Failure;
@@ -31,8 +31,13 @@ impl State {
         let shown = writer.versions().read(&old, writer.version)?.into_owned();
         let patched = patched(writer, content_type, shown)?;
         let new = writer.decoded_patch(&patched)?;
-        if string_at(&new, "/metadata/name") != string_at(&old, "/metadata/name") {
-            let message = "the name of the object does not match the name on the URL";
+        let (found, name) = (
+            string_at(&new, "/metadata/name"),
+            string_at(&old, "/metadata/name"),
+        );
+        if found != name {
+            let message =
+                format!("the name of the object ({found}) does not match the name on the URL ({name})");
             return Err(Failure::bad_request(message));
         }
         Ok((self.save(writer, Some(old), new, None)?, false))
@@ -44,6 +49,7 @@ impl State {
             Err(missing) if !writer.part().is_empty() => return Err(missing),
             old => old.ok(),
         };
+        check_type(writer)?;
         let mut wanted = writer.sent()?;
         let given = wanted["metadata"]["managedFields"].as_array();
         if given.is_some_and(|entries| !entries.is_empty()) {
@@ -86,6 +92,19 @@ impl State {
         let new = writer.completed(new)?;
         Ok((self.save(writer, old, new, Some(managers))?, made))
     }
+}
+
+/// Built-in kinds have a message of their own for an applied configuration of another kind.
+fn check_type(writer: Writer<'_>) -> Result<(), Failure> {
+    let (definition, body) = (writer.definition, &writer.request.body);
+    let (version, kind) = (string_at(body, "/apiVersion"), string_at(body, "/kind"));
+    let is_same = kind == definition.kind && version == definition.api_version(&writer.version.name);
+    if definition.custom || is_same || !body.is_object() {
+        return Ok(());
+    }
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let message = format!("invalid object type: {group}/{version}, Kind={kind}");
+    Err(Failure::bad_request(message))
 }
 
 fn check_typed(writer: Writer<'_>) -> Result<(), Failure> {
@@ -135,17 +154,17 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
                 422,
                 "the server rejected our request due to an error in our request",
             )
+            .with(json!({}))
         })?;
         return Ok(object);
     }
     let is_strategic = content_type.starts_with(STRATEGIC) && !writer.definition.custom;
     if !is_strategic && !content_type.starts_with(MERGE) {
-        let known = if writer.definition.custom {
-            &[JSON, MERGE, APPLY][..]
-        } else {
-            &[JSON, MERGE, STRATEGIC, APPLY]
-        };
-        return Err(Failure::unsupported_patch(known));
+        return Err(match writer.definition.custom {
+            true => Failure::unsupported_patch(&[JSON, MERGE, APPLY]),
+            // The router refuses it before any handler.
+            false => Failure::of_code(415, "415: Unsupported Media Type").with(json!({})),
+        });
     }
     if !patch.is_object() {
         return Err(Failure::bad_request(

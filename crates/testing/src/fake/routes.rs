@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::kinds::Definition;
+use super::kinds::{Definition, ResourceId};
 use super::read::version_of_get;
 use super::request::{Request, Verb};
 use super::store::State;
@@ -136,6 +136,9 @@ impl Call<'_> {
             }
             Some("token") if self.is_create_of("ServiceAccount") => {
                 return Ok(Answer::Object(201, self.state.request_token(self.writer)?));
+            }
+            Some("finalize") if self.writer.id() == &ResourceId::namespaces() => {
+                return Ok(Answer::Object(200, self.state.finalize(self.writer)?));
             }
             Some(_) => return Err(self.unknown_subresource()),
         }
