@@ -196,7 +196,8 @@ impl Behavior for Pods {
             let is_ready = pace != Pace::Failing;
             let condition = |kind: &str| {
                 let status = if is_ready { "True" } else { "False" };
-                json!({ "type": kind, "status": status, "lastTransitionTime": SOME_TIME })
+                // The server adds an absent time, and the act would be repeated forever.
+                json!({ "type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": SOME_TIME })
             };
             let status = json!({
                 "phase": "Running", "podIP": "10.0.0.1", "startTime": SOME_TIME,
