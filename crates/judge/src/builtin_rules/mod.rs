@@ -215,11 +215,7 @@ fn check_pod_spec(place: &PodSpec, kind: &str, object: &Value, errors: &mut Vec<
         return;
     }
     let spec = object.pointer(&pointer(place.path)).unwrap_or(&Value::Null);
-    if let Some(template) = path
-        .to_string()
-        .strip_suffix(".spec")
-        .filter(|template| *template != "")
-    {
+    if let Some(template) = path.to_string().strip_suffix(".spec") {
         check_template_metadata(template, object, errors);
     }
     let claims = items(&object["spec"], "volumeClaimTemplates");

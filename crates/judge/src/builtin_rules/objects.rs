@@ -1,5 +1,6 @@
 //! Rules about several fields of other kinds.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
@@ -8,7 +9,7 @@ use rbuilder_schema::names;
 use serde_json::{Value, json};
 
 use super::kinds::{CLAIM_SPEC, JOB_SPEC};
-use super::pods::is_below;
+use super::pods::order;
 use super::rows::{check_config_key, check_rows, is_zero, push_all};
 use super::schedule::explain_schedule;
 use super::{RBAC, field_path, items, text_of};
@@ -401,15 +402,11 @@ pub(super) fn check_claim_spec(spec: &Value, path: &Path, errors: &mut Vec<Field
     let field = path.child("resources").key("storage");
     match &spec["resources"]["requests"]["storage"] {
         Value::Null => errors.push(FieldError::required(&field, "")),
-        size if !is_below(&"0".into(), size) && is_quantity(size) => {
+        size if order(size, &"0".into()).is_some_and(Ordering::is_le) => {
             errors.push(FieldError::invalid(&field, size, "must be greater than zero"));
         }
         _ => {}
     }
-}
-
-fn is_quantity(value: &Value) -> bool {
-    is_below(value, &"1".into()) || !is_below(value, &"0".into()) && is_below(&"0".into(), value)
 }
 
 pub(super) fn check_role(kind: &str, role: &Value, errors: &mut Vec<FieldError>) {

@@ -177,12 +177,12 @@ fn check_resources(resources: &Value, path: &Path, errors: &mut Vec<FieldError>)
     }
 }
 
-fn order(one: &Value, other: &Value) -> Option<Ordering> {
+/// Compares two quantities. `None` for malformed ones, which are reported elsewhere.
+pub(super) fn order(one: &Value, other: &Value) -> Option<Ordering> {
     compare_quantities(one.as_str()?, other.as_str()?)
 }
 
-/// Whether a quantity is less than another one. Malformed quantities are reported elsewhere.
-pub(super) fn is_below(one: &Value, other: &Value) -> bool {
+fn is_below(one: &Value, other: &Value) -> bool {
     order(one, other) == Some(Ordering::Less)
 }
 

@@ -83,7 +83,23 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
     }
     metadata["namespace"] = workload.metadata("namespace").into();
     metadata["ownerReferences"] = json!([controller(workload)]);
-    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"] })
+    let mut spec = template["spec"].clone();
+    add_claims(&mut spec, workload, number);
+    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec })
+}
+
+/// Adds the claims of a StatefulSet as volumes, without which its containers can't mount them.
+fn add_claims(spec: &mut Value, workload: &StoredObject, number: i64) {
+    let claims = workload.value()["spec"]["volumeClaimTemplates"].as_array();
+    for claim in claims.into_iter().flatten() {
+        let name = claim["metadata"]["name"].as_str().unwrap_or_default();
+        let claim = format!("{name}-{}", ordinal_name(workload, number));
+        let volume = json!({ "name": name, "persistentVolumeClaim": { "claimName": claim } });
+        match spec["volumes"].as_array_mut() {
+            Some(volumes) => volumes.push(volume),
+            None => spec["volumes"] = json!([volume]),
+        }
+    }
 }
 
 /// Objects owned by `owner` that aren't being deleted.
