@@ -80,6 +80,21 @@ fn roles_for_kubernetes_are_no_finding() {
 }
 
 #[test]
+fn overlong_scaffold_base_is_an_error() {
+    use base64::Engine as _;
+    let packed = miniz_oxide::deflate::compress_to_vec(&vec![b' '; 1 << 20], 10);
+    let packed = base64::prelude::BASE64_STANDARD.encode(packed);
+    let base: String = (0..33).map(|n| format!("file-{n} {packed}\n")).collect();
+    check(
+        move |folder: &Folder| folder.write(".rbuilder/scaffold.base", &base),
+        "scaffold",
+        "error",
+        ".rbuilder/scaffold.base has more text than scaffolds have",
+        "",
+    );
+}
+
+#[test]
 fn new_project_has_no_findings() {
     let (_, findings) = examine(&Folder::with_cup());
     for name in ["project", "library", "scaffold", "manifests", "rust"] {

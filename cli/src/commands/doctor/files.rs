@@ -10,7 +10,7 @@ use crate::commands::generated_merge::{
 };
 use crate::commands::scaffold_merge::Written;
 use crate::line_ends::is_same_text;
-use crate::project::{Project, RECORD};
+use crate::project::{BASE, Project, RECORD, ScaffoldBase};
 use crate::render::Scaffold;
 use crate::tree::Tree;
 use rbuilder_project::conflict::find_conflict;
@@ -32,6 +32,8 @@ pub(super) fn examine_files(
         let help = format!("restore it: `git checkout HEAD -- {RECORD}`");
         return Ok(vec![Finding::warning("scaffold", message, help)]);
     }
+    // Commands that update the scaffold fail on such a base.
+    ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default())?;
     let (mut changed, mut deleted, mut count) = (Vec::new(), Vec::new(), 0);
     for path in project.scaffolded_files().paths() {
         count += 1;
