@@ -80,7 +80,9 @@ pub(crate) enum Reach {
     Group,
 }
 
-/// Sends SIGTERM to a child. Returns false on platforms without signals.
+/// Asks a child to stop: with SIGTERM, or a group with SIGINT, like Ctrl-C. An operator that gets
+/// SIGTERM keeps serving its webhooks for a few seconds, as in a cluster. Returns false on platforms
+/// without signals.
 pub(crate) fn terminate(child: &Child, reach: Reach) -> bool {
     #[cfg(unix)]
     {
@@ -89,7 +91,7 @@ pub(crate) fn terminate(child: &Child, reach: Reach) -> bool {
             // If this fails, the child has already exited.
             let _ = match reach {
                 Reach::Process => kill_process(id, Signal::TERM),
-                Reach::Group => kill_process_group(id, Signal::TERM),
+                Reach::Group => kill_process_group(id, Signal::INT),
             };
         }
         true
