@@ -6,6 +6,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use rbuilder_generator::replacement::Replacement;
 use rbuilder_generator::{Code, Diagnostic, FileRange, Severity, Sources};
+use rbuilder_yaml::may_hold_credentials;
 use serde_json::{Value, json};
 
 use crate::replacement::find_replacement;
@@ -31,7 +32,7 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     // The renderer would print a carriage return without a line feed.
     let end = end - usize::from(end > range.end && source[..end].ends_with('\r'));
     let (line, column) = place(&source, range.start);
-    let mut group = if end - first > LONGEST {
+    let mut group = if end - first > LONGEST || is_secret(&diagnostic.place.path, &source, first) {
         let origin = Origin::path(&diagnostic.place.path)
             .line(line)
             .char_column(column);
@@ -54,6 +55,16 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
         Renderer::plain()
     };
     format!("{}\n", renderer.decor_style(DecorStyle::Ascii).render(&[group]))
+}
+
+/// Whether a place is in a YAML document with a Secret, which must not be quoted.
+fn is_secret(path: &str, source: &str, at: usize) -> bool {
+    if path.ends_with(".rs") {
+        return false;
+    }
+    let start = source[..at].rfind("\n---").unwrap_or(0);
+    let end = source[at..].find("\n---").map_or(source.len(), |end| at + end);
+    may_hold_credentials(&source[start..end])
 }
 
 /// Converts a diagnostic to JSON. Lines and columns start at 1, and columns count characters.
@@ -230,6 +241,26 @@ mod tests {
     use rbuilder_generator::FileRange;
 
     use super::*;
+
+    /// CI keeps the output, and more people can read it than the Secret.
+    #[test]
+    fn diagnostic_of_a_secret_shows_only_its_place() {
+        let map = "kind: ConfigMap\ndata:\n  token: 1234\n";
+        let secret = "---\nkind: Secret\nstringData:\n  token: 5678\n";
+        let mut sources = SourceSet::default();
+        sources.insert("a.yaml", format!("{map}{secret}"));
+        let render = |at: usize| {
+            let diagnostic = Diagnostic::error(FileRange::new("a.yaml", at..at + 4), "must be a string");
+            render_snippet(&diagnostic, &sources, false)
+        };
+        let shown = render(map.find("1234").expect("a token"));
+        assert!(shown.contains("1234") && !shown.contains("5678"), "{shown}");
+        let hidden = render(map.len() + secret.find("5678").expect("a token"));
+        assert!(
+            hidden.contains("a.yaml:7:10") && !hidden.contains("5678"),
+            "{hidden}"
+        );
+    }
 
     #[test]
     fn diagnostic_shows_its_line() {

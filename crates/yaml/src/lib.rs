@@ -277,10 +277,30 @@ pub fn describe_failure_after(
         .nth((line as usize).saturating_sub(1))
         .unwrap_or_default();
     let shown = match found.len() {
-        1..=LONGEST_LINE => format!("\n  | {found}"),
+        1..=LONGEST_LINE if !may_hold_credentials(text) => format!("\n  | {found}"),
         _ => String::new(),
     };
     anyhow!("cannot parse {path}:{}:{column}: {message}{shown}", line + lines)
+}
+
+/// Whether a text contains a Secret or a kubeconfig, whose lines messages must not quote: they end
+/// up in the logs of CI. The text needn't be YAML.
+pub fn may_hold_credentials(text: &str) -> bool {
+    let is_sensitive = |line: &str| {
+        let bare: String = line
+            .chars()
+            .filter(|letter| !matches!(letter, ' ' | '\t' | '"' | '\''))
+            .collect();
+        bare.match_indices("kind:").any(|(at, key)| {
+            let kind = &bare[at + key.len()..];
+            let end = kind.find(|letter: char| !letter.is_ascii_alphanumeric());
+            matches!(
+                &kind[..end.unwrap_or(kind.len())],
+                "Secret" | "SecretList" | "Config"
+            )
+        })
+    };
+    text.lines().any(is_sensitive)
 }
 
 /// Maximum length of a line in messages, in bytes.
@@ -401,6 +421,25 @@ mod tests {
             text.push_str(&format!("a{level}: &a{level} {{a: *a{before}, b: *a{before}}}\n"));
         }
         text
+    }
+
+    #[test]
+    fn lines_of_secrets_are_not_quoted() {
+        let describe = |kind: &str, value: &str| {
+            let text = format!("apiVersion: v1\nkind: {kind}\nstringData:\n\ttoken: {value}\n");
+            let error = parse::<Value>(&text).unwrap_err();
+            describe_failure("a.yaml", &text, &error).to_string()
+        };
+        assert!(describe("ConfigMap", "s3cr3t").contains("s3cr3t"));
+        for kind in ["Secret", "\"Secret\"", "SecretList # all", "Config"] {
+            let said = describe(kind, "s3cr3t");
+            assert!(
+                said.starts_with("cannot parse a.yaml:4:") && !said.contains("s3cr3t"),
+                "{said}"
+            );
+        }
+        assert!(may_hold_credentials("{\"kind\": \"Secret\", \"data\": {"));
+        assert!(!may_hold_credentials("kind: SecretStore\n"));
     }
 
     #[test]

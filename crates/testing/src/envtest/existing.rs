@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use rbuilder_control_plane::{private_folder, write_private};
 use serde_json::json;
@@ -20,6 +20,16 @@ pub(super) fn is_asked_for() -> bool {
 // controller-runtime compares with "true", so `1` doesn't count.
 fn is_yes(value: &str) -> bool {
     value.eq_ignore_ascii_case("true")
+}
+
+/// The parser's own message quotes lines with credentials.
+fn describe(error: &KubeconfigError) -> String {
+    let KubeconfigError::Parse(error) = error else {
+        return error.to_string();
+    };
+    let place = error.location();
+    let place = place.map(|place| format!(" (line {}, column {})", place.line(), place.column()));
+    format!("it is not the YAML of a kubeconfig{}", place.unwrap_or_default())
 }
 
 #[derive(Debug)]
@@ -41,7 +51,8 @@ impl Existing {
                 let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
                 let unusable = |err| {
                     Error::new(format!(
-                        "cannot use the kubeconfig of the existing cluster: {err}"
+                        "cannot use the kubeconfig of the existing cluster: {}",
+                        describe(&err)
                     ))
                 };
                 (config.map_err(unusable)?, kubeconfig)
@@ -49,7 +60,8 @@ impl Existing {
             Err(missing) => {
                 let config = Config::incluster().map_err(|err| {
                     Error::new(format!(
-                        "no existing cluster found: {missing}; and the test does not run in a pod: {err}"
+                        "no existing cluster found: {}; and the test does not run in a pod: {err}",
+                        describe(&missing)
                     ))
                 })?;
                 let kubeconfig = in_cluster_kubeconfig(&config)?;
