@@ -4,6 +4,7 @@
 
 use crate::support;
 
+use rbuilder_generator::versions;
 use support::Folder;
 
 const INIT: &str = "init --domain example.com --project-name shop";
@@ -136,6 +137,32 @@ fn keeps_user_changes_in_cargo_toml() {
     folder.write("Cargo.toml", &manifest);
     folder.run(&format!("library {}", git.1)).ok();
     assert_eq!(folder.tree()["Cargo.toml"], manifest.replace(&path.2, &git.2));
+}
+
+/// Another kube would have other types than the library.
+#[test]
+fn moves_kube_and_k8s_openapi_with_the_library() {
+    let path = &forms()[2];
+    let folder = project(&path.0);
+    let manifest = folder.tree()["Cargo.toml"].clone();
+    let old = manifest
+        .replace(
+            &format!("kube = {{ version = \"{}\"", versions::KUBE),
+            "kube = { version = \"4.1\"",
+        )
+        .replace(
+            &format!("k8s-openapi = {{ version = \"{}\"", versions::K8S_OPENAPI),
+            "k8s-openapi = { version = \"0.28\"",
+        );
+    assert!(old.contains("\"4.1\"") && old.contains("\"0.28\""), "{old}");
+    folder.write("Cargo.toml", &old);
+    folder.run(&format!("library {}", path.1)).ok();
+    assert_eq!(folder.tree()["Cargo.toml"], manifest);
+    // The dependencies of an unknown library are not known.
+    folder.write("Cargo.toml", &old);
+    let git = &forms()[1];
+    folder.run(&format!("library {}", git.1)).ok();
+    assert_eq!(folder.tree()["Cargo.toml"], old.replace(&path.2, &git.2));
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use rbuilder_generator::versions;
 use serde_json::{Map, Value, json};
 
 use super::{Outcome, decide, execute, scaffold};
 use crate::edit::Obstacle;
-use crate::edit::library::{Dependencies, read_dependencies, set_library};
+use crate::edit::library::{Dependencies, read_dependencies, set_library, set_releases};
 use crate::flags::{LibraryFlags, Output};
 use crate::library::choose::choose_library;
 use crate::library::{DEPENDENCY, Library};
@@ -39,6 +40,9 @@ pub fn plan_library(tree: &Tree, flags: &LibraryFlags) -> Result<Outcome> {
     let choice = choose_library(&flags.source(), tree.root())?;
     let mut plan = Plan::default();
     edit_manifests(&mut plan, tree, &choice.library)?;
+    if choice.library.is_of_this_command() {
+        move_releases(&mut plan, tree)?;
+    }
     let mut outcome = Outcome::default();
     if let Some(old) = project.known.rbuilder.library.clone() {
         record_manifest(&mut project, &old, &choice.library)?;
@@ -73,6 +77,23 @@ fn edit_manifests(plan: &mut Plan, tree: &Tree, library: &Library) -> Result<()>
         false => "it has no dependency on the library",
     };
     Err(by_hand(Obstacle::new(reason), MANIFEST, library))
+}
+
+/// Moves kube and k8s-openapi to the releases that the library of this command is built on.
+fn move_releases(plan: &mut Plan, tree: &Tree) -> Result<()> {
+    const RELEASES: [(&str, &str); 2] = [("kube", versions::KUBE), ("k8s-openapi", versions::K8S_OPENAPI)];
+    let text = plan.read(tree, MANIFEST)?.unwrap_or_default();
+    let root = read_dependencies(&text).map_err(|obstacle| obstacle.in_file(MANIFEST, ""))?;
+    let members = list_members(tree, &root.members)?;
+    let members = members.iter().map(|member| format!("{member}/{MANIFEST}"));
+    for path in std::iter::once(MANIFEST.to_owned()).chain(members) {
+        if let Some(text) = plan.read(tree, &path)? {
+            let moved = set_releases(&text, &RELEASES);
+            let moved = moved.map_err(|obstacle| obstacle.in_file(&path, ""))?;
+            plan.edit(tree, &path, &moved)?;
+        }
+    }
+    Ok(())
 }
 
 /// Edits a Cargo.toml and returns its previous dependencies on the library.

@@ -3,7 +3,7 @@
 use toml_edit::{Decor, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::Obstacle;
-use crate::library::{DEPENDENCY, Library, PACKAGE, Record};
+use crate::library::{DEPENDENCY, Library, PACKAGE, Record, series};
 
 const SOURCE: [&str; 9] = [
     "version",
@@ -56,7 +56,7 @@ pub fn read_dependencies(text: &str) -> Result<Dependencies, Obstacle> {
         members: members.unwrap_or_default(),
         ..Dependencies::default()
     };
-    visit_dependencies(&mut document, &mut |_, item| {
+    visit_dependencies(&mut document, &is_library, &mut |_, item| {
         match inherits(item) {
             true => found.inherits = true,
             false => found.sources.push(read_source(item)),
@@ -74,12 +74,47 @@ pub fn read_dependencies(text: &str) -> Result<Dependencies, Obstacle> {
 /// could get lost.
 pub fn set_library(text: &str, library: &Library) -> Result<String, Obstacle> {
     let mut document = parse(text)?;
-    visit_dependencies(&mut document, &mut |name, item| {
+    visit_dependencies(&mut document, &is_library, &mut |name, item| {
         if inherits(item) || is_current(name, item, library) {
             return Ok(());
         }
         set_source(name, item, library)
     })?;
+    Ok(document.to_string())
+}
+
+/// Moves the dependencies on other packages, such as kube, to the releases that the library is built
+/// on. Their types are part of the library's functions, and each release has its own. A requirement
+/// that allows the release stays, and so does a dependency from another source.
+///
+/// # Errors
+/// Fails if `text` is not valid TOML.
+pub fn set_releases(text: &str, releases: &[(&str, &str)]) -> Result<String, Obstacle> {
+    let mut document = parse(text)?;
+    for (package, release) in releases {
+        let is_package = |name: &str, item: &Item| {
+            item.get("package").and_then(Item::as_str).unwrap_or(name) == *package
+                && SOURCE[1..].iter().all(|key| item.get(key).is_none())
+        };
+        visit_dependencies(&mut document, &is_package, &mut |_, item| {
+            let version = match item.is_table_like() {
+                true => item.get_mut("version"),
+                false => Some(item),
+            };
+            let Some(Item::Value(version)) = version else {
+                return Ok(());
+            };
+            if version
+                .as_str()
+                .is_some_and(|found| series(found) != series(release))
+            {
+                let decor = version.decor().clone();
+                *version = Value::from(*release);
+                *version.decor_mut() = decor;
+            }
+            Ok(())
+        })?;
+    }
     Ok(document.to_string())
 }
 
@@ -89,19 +124,23 @@ fn parse(text: &str) -> Result<DocumentMut, Obstacle> {
     })
 }
 
+type Wanted<'a> = &'a dyn Fn(&str, &Item) -> bool;
+
+/// Visits the wanted dependencies of every table.
 fn visit_dependencies(
     document: &mut DocumentMut,
+    wanted: Wanted<'_>,
     visit: &mut dyn FnMut(&str, &mut Item) -> Result<(), Obstacle>,
 ) -> Result<(), Obstacle> {
     let root = document.as_table_mut();
-    visit_tables(root, visit)?;
+    visit_tables(root, wanted, visit)?;
     if let Some(workspace) = root.get_mut("workspace").and_then(Item::as_table_like_mut) {
-        visit_tables(workspace, visit)?;
+        visit_tables(workspace, wanted, visit)?;
     }
     if let Some(targets) = root.get_mut("target").and_then(Item::as_table_like_mut) {
         for (_, target) in targets.iter_mut() {
             if let Some(target) = target.as_table_like_mut() {
-                visit_tables(target, visit)?;
+                visit_tables(target, wanted, visit)?;
             }
         }
     }
@@ -110,6 +149,7 @@ fn visit_dependencies(
 
 fn visit_tables(
     parent: &mut dyn TableLike,
+    wanted: Wanted<'_>,
     visit: &mut dyn FnMut(&str, &mut Item) -> Result<(), Obstacle>,
 ) -> Result<(), Obstacle> {
     for name in TABLES {
@@ -117,7 +157,7 @@ fn visit_tables(
             continue;
         };
         for (key, item) in table.iter_mut() {
-            if is_library(key.get(), item) {
+            if wanted(key.get(), item) {
                 visit(key.get(), item)?;
             }
         }
@@ -300,6 +340,32 @@ mod tests {
                 "[workspace.dependencies]\nrbuilder = {{ package = \"rbuilder-runtime\", {GIT} }}\n[dependencies]\nrbuilder = {{ workspace = true, features = [\"http2\"] }}\n"
             ),
         );
+    }
+
+    #[test]
+    fn moves_requirements_that_exclude_the_release() {
+        let check = |before: &str, expected: &str| {
+            let text = |line: &str| format!("[dependencies]\n{line} # mine\nserde = \"1\"\n");
+            let moved = set_releases(&text(before), &[("kube", "5.0"), ("k8s-openapi", "0.29")]);
+            assert_eq!(moved, Ok(text(expected)), "{before}");
+        };
+        let same = |line: &str| check(line, line);
+        check("kube = \"4\"", "kube = \"5.0\"");
+        check("kube = \"^4.2.1\"", "kube = \"5.0\"");
+        check(
+            "kube = { version = \"4.0\", default-features = false }",
+            "kube = { version = \"5.0\", default-features = false }",
+        );
+        check(
+            "k = { package = \"k8s-openapi\", version = \"0.28\", features = [\"v1_36\"] }",
+            "k = { package = \"k8s-openapi\", version = \"0.29\", features = [\"v1_36\"] }",
+        );
+        same("kube = \"5\"");
+        same("kube = { version = \"5.1.2\", features = [\"ws\"] }");
+        same("k8s-openapi = \"0.29.4\"");
+        same("kube = { git = \"https://git.example.com/kube\", version = \"4\" }");
+        same("kube.workspace = true");
+        same("kube-runtime = \"4\"");
     }
 
     #[test]

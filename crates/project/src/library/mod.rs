@@ -158,6 +158,16 @@ impl Library {
         Ok(Library::Path { path })
     }
 
+    /// Whether this is the library of this command's release, whose own dependencies are known.
+    pub fn is_of_this_command(&self) -> bool {
+        match self {
+            Library::Version { version } => series(version) == series(env!("CARGO_PKG_VERSION")),
+            Library::Git { rev, .. } => recorded_commit().is_some_and(|commit| commit.starts_with(&**rev)),
+            // A checkout, which is usually the one that this command was built from.
+            Library::Path { .. } => true,
+        }
+    }
+
     /// Returns the form of the source.
     pub fn form(&self) -> LibraryForm {
         match self {
@@ -231,6 +241,15 @@ fn command_beside(library: &str) -> String {
 }
 
 /// Whether a path is absolute on any platform, since the project may come from another one.
+/// The part of a version, or of a caret requirement, that Cargo doesn't change without being asked.
+pub(crate) fn series(version: &str) -> Vec<&str> {
+    let numbers = version.trim_start_matches(['^', '~', '=', ' ']).split('.');
+    let mut is_first = true;
+    numbers
+        .take_while(|number| std::mem::replace(&mut is_first, *number == "0"))
+        .collect()
+}
+
 fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.as_bytes().get(1) == Some(&b':')
 }
