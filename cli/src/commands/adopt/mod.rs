@@ -30,7 +30,7 @@ use crate::edit::Obstacle;
 use crate::edit::selection::{OutputSettings, Skip, add_feature, has_only, set_output, skip_kinds};
 use crate::flags::{AdoptFlags, Output};
 use crate::plan::{Plan, render_diff, render_json};
-use crate::project::{FILE, Project};
+use crate::project::{FILE, Project, is_of_rbuilder};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -94,7 +94,10 @@ fn check_project(tree: &Tree) -> Result<bool> {
     match Project::parse(&text) {
         Ok(project) if !project.is_scaffolded() => Ok(false),
         Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
-        _ => bail!(
+        // Of an older kubebuilder, whose format isn't read.
+        Err(_) if rbuilder_yaml::parse_value(&text).is_ok_and(|file| !is_of_rbuilder(&file)) => Ok(false),
+        Err(error) => Err(error),
+        Ok(_) => bail!(
             // A scaffolded package needs no `adopt`.
             "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
         ),

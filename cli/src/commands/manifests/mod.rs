@@ -40,7 +40,7 @@ use super::deployment::{find_deployment_faults, to_diagnostics};
 use super::{decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Output};
 use crate::plan::{Plan, check_path_untracked, is_in_repository};
-use crate::project::{FILE, Known, Project, Resource};
+use crate::project::{FILE, Known, Project, Resource, is_of_rbuilder};
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
@@ -345,7 +345,7 @@ fn check_project_file(sources: &TreeSources) -> Result<()> {
     };
     let value: Value = rbuilder_yaml::parse_value(&text)
         .map_err(|error| rbuilder_yaml::describe_failure(FILE, &text, &error))?;
-    match value["layout"].to_string().contains("rbuilder") {
+    match is_of_rbuilder(&value) {
         true => Project::parse(&text).map(drop),
         false => Ok(()),
     }

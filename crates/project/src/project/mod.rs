@@ -521,6 +521,15 @@ impl Project {
     }
 }
 
+/// Whether a PROJECT file that may not be readable otherwise is one of rbuilder, going by `layout`.
+pub fn is_of_rbuilder(file: &Value) -> bool {
+    let layouts = match &file["layout"] {
+        Value::Array(layouts) => layouts.as_slice(),
+        layout => std::slice::from_ref(layout),
+    };
+    layouts.iter().any(|layout| layout == LAYOUT)
+}
+
 /// Checks that PROJECT contains no git conflict.
 ///
 /// # Errors
