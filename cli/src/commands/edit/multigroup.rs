@@ -461,8 +461,8 @@ impl MovedFiles {
                 text: self.files.get(to).cloned().unwrap_or_default(),
             });
         }
-        let is_moved =
-            |path: &String| self.moves.contains_key(path) || self.moves.values().any(|to| to == path);
+        let targets: BTreeSet<&String> = self.moves.values().collect();
+        let is_moved = |path: &String| self.moves.contains_key(path) || targets.contains(path);
         for (path, before) in files.iter().filter(|(path, _)| !is_moved(path)) {
             match self.files.get(path) {
                 Some(text) if text == before => {}

@@ -100,6 +100,14 @@ impl Line {
         }
     }
 
+    /// The entry, if the line is one of `resources` in a kustomization.
+    pub(crate) fn entry(&self) -> Option<&str> {
+        match &self.what {
+            What::Resource(entry) => Some(entry),
+            _ => None,
+        }
+    }
+
     /// Removes the line from `text`. No-op if it is missing.
     ///
     /// # Errors

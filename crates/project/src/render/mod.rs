@@ -29,6 +29,7 @@ pub use self::parts::Parts;
 pub use self::places::{ApiPlaces, controller_module, controller_path, sample_file};
 pub use self::webhook_context::webhook_context;
 use crate::edit::version::Definition;
+use crate::edit::{Obstacle, kustomization};
 use crate::project::{FILE, Project, Resource, ScaffoldedFiles, names, shown_version};
 
 /// Binds the manager to its ClusterRole in a project restricted to a namespace.
@@ -87,7 +88,7 @@ pub fn render(project: &Project, release: Option<&'static Release>) -> Result<Sc
             .add_webhooks(resource)
             .with_context(|| cannot_render(resource))?;
     }
-    Ok(drawing.finish())
+    drawing.finish()
 }
 
 fn cannot_render(resource: &Resource) -> String {
@@ -138,6 +139,9 @@ struct Drawing<'p> {
     scaffold: Scaffold,
     stand_ins: BTreeSet<String>,
     owners: BTreeMap<String, &'p Resource>,
+    /// Entries of kustomizations that are added at the end, in one edit for each file: an edit takes
+    /// as long as the file is.
+    entries: BTreeMap<String, Vec<Line>>,
 }
 
 impl<'p> Drawing<'p> {
@@ -149,6 +153,7 @@ impl<'p> Drawing<'p> {
             scaffold: Scaffold::default(),
             stand_ins: stand_ins.iter().map(|file| file.path.clone()).collect(),
             owners: BTreeMap::new(),
+            entries: BTreeMap::new(),
         };
         for file in init_files(project)? {
             drawing.write(file);
@@ -188,6 +193,12 @@ impl<'p> Drawing<'p> {
     }
 
     fn add_line(&mut self, line: &Line) -> Result<()> {
+        if line.entry().is_some() && self.scaffold.files.contains_key(&line.path) {
+            let entries = self.entries.entry(line.path.clone()).or_default();
+            entries.push(line.clone());
+            return Ok(());
+        }
+        self.add_entries(&line.path)?;
         let files = &mut self.scaffold.files;
         let added = match files.get(&line.path) {
             Some(text) => line.add_to(text),
@@ -195,6 +206,19 @@ impl<'p> Drawing<'p> {
         };
         let text = added.map_err(|obstacle| anyhow!(obstacle.in_file(&line.path, &line.shown())))?;
         files.insert(line.path.clone(), text);
+        Ok(())
+    }
+
+    /// Adds the collected entries of a kustomization.
+    fn add_entries(&mut self, path: &str) -> Result<()> {
+        let lines = self.entries.remove(path).unwrap_or_default();
+        let Some(first) = lines.first() else {
+            return Ok(());
+        };
+        let entries: Vec<&str> = lines.iter().filter_map(Line::entry).collect();
+        let text = kustomization::add_resources(self.text(path), &entries)
+            .map_err(|reason| anyhow!(Obstacle::new(reason).in_file(path, &first.shown())))?;
+        self.scaffold.files.insert(path.to_owned(), text);
         Ok(())
     }
 
@@ -292,7 +316,9 @@ impl<'p> Drawing<'p> {
         self.scaffold.files.get(path).map_or("", String::as_str)
     }
 
-    fn finish(mut self) -> Scaffold {
+    fn finish(mut self) -> Result<Scaffold> {
+        let paths: Vec<String> = self.entries.keys().cloned().collect();
+        paths.iter().try_for_each(|path| self.add_entries(path))?;
         let resources = self.project.known.resources.iter();
         for imported in resources.filter(|resource| resource.is_imported()) {
             let api = ApiPlaces::of(self.project, imported).context();
@@ -301,7 +327,7 @@ impl<'p> Drawing<'p> {
         self.scaffold
             .files
             .retain(|path, _| !self.stand_ins.contains(path));
-        self.scaffold
+        Ok(self.scaffold)
     }
 }
 

@@ -37,6 +37,14 @@ pub fn add_resource(text: &str, entry: &str) -> Result<String, String> {
     add_to(text, RESOURCES, entry)
 }
 
+/// Adds entries to `resources` unless they are listed already.
+///
+/// # Errors
+/// Fails if `resources` has an unknown notation.
+pub fn add_resources(text: &str, entries: &[&str]) -> Result<String, String> {
+    add_all(text, RESOURCES, entries)
+}
+
 /// Returns the entries of `wanted` that `resources` lacks.
 pub fn find_missing(text: &str, mut wanted: Vec<String>) -> Vec<String> {
     let known: BTreeSet<String> = entries(text, RESOURCES).into_iter().collect();
@@ -209,19 +217,31 @@ fn change_entry(
 }
 
 fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
+    add_all(text, key, &[entry])
+}
+
+/// Adds entries to a list in one edit, since each edit is checked by parsing the file.
+fn add_all(text: &str, key: &str, entries: &[&str]) -> Result<String, String> {
     let (mark, body) = split_mark(text);
     let list = match find(body, key) {
         Ok(list) => list,
-        // An unknown notation, but the YAML parser may still find the entry.
-        Err(_) if is_listed(body, key, entry) => return Ok(text.to_owned()),
+        // An unknown notation, but the YAML parser may still find the entries.
+        Err(_) if entries.iter().all(|entry| is_listed(body, key, entry)) => return Ok(text.to_owned()),
         Err(reason) => return Err(reason),
     };
-    let is_there = if is_plain(body) {
-        list.entries.iter().any(|known| known.name == entry)
-    } else {
-        is_listed(body, key, entry)
+    let mut known: BTreeSet<&str> = match is_plain(body) {
+        true => list.entries.iter().map(|known| known.name.as_str()).collect(),
+        false => {
+            let listed = entries.iter().filter(|entry| is_listed(body, key, entry));
+            listed.copied().collect()
+        }
     };
-    if is_there {
+    let new: Vec<&str> = entries
+        .iter()
+        .copied()
+        .filter(|entry| known.insert(entry))
+        .collect();
+    if new.is_empty() {
         return Ok(text.to_owned());
     }
     let insert = |at: usize, make: &dyn Fn(&str, &str) -> String| {
@@ -235,23 +255,32 @@ fn add_to(text: &str, key: &str, entry: &str) -> Result<String, String> {
         edited.insert_str(at, &make(gap, end));
         edited
     };
+    let in_lines = |indent: &str, end: &str| -> String {
+        let lines = new.iter().map(|entry| format!("{indent}- {entry}{end}"));
+        lines.collect()
+    };
     let edited = match &list.form {
-        Form::Missing => insert(body.len(), &|gap, end| format!("{gap}{key}:{end}- {entry}{end}")),
+        Form::Missing => insert(body.len(), &|gap, end| {
+            format!("{gap}{key}:{end}{}", in_lines("", end))
+        }),
         Form::Empty(value, after) => {
-            let mut edited = insert(after.start, &|gap, end| format!("{gap}- {entry}{end}"));
+            let mut edited = insert(after.start, &|gap, end| format!("{gap}{}", in_lines("", end)));
             edited.replace_range(value.clone(), "");
             edited
         }
         Form::Flow(close) => insert(*close, &|_, _| {
+            let added = new.join(", ");
             if list.trailing_comma {
-                format!(" {entry}")
+                format!(" {added}")
             } else {
-                format!(", {entry}")
+                format!(", {added}")
             }
         }),
-        Form::Block(indent, after) => insert(*after, &|gap, end| format!("{gap}{indent}- {entry}{end}")),
+        Form::Block(indent, after) => insert(*after, &|gap, end| format!("{gap}{}", in_lines(indent, end))),
     };
-    check_change(body, &edited, key, |list| list.push(entry.into()))?;
+    check_change(body, &edited, key, |list| {
+        list.extend(new.iter().map(|entry| (*entry).into()));
+    })?;
     Ok(format!("{mark}{edited}"))
 }
 
