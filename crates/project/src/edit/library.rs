@@ -85,7 +85,7 @@ pub fn set_library(text: &str, library: &Library) -> Result<String, Obstacle> {
 
 /// Moves the dependencies on other packages, such as kube, to the releases that the library is built
 /// on. Their types are part of the library's functions, and each release has its own. A requirement
-/// that allows the release stays, and so does a dependency from another source.
+/// of the same series stays, and so do ranges, exact versions, and dependencies from another source.
 ///
 /// # Errors
 /// Fails if `text` is not valid TOML.
@@ -104,9 +104,10 @@ pub fn set_releases(text: &str, releases: &[(&str, &str)]) -> Result<String, Obs
             let Some(Item::Value(version)) = version else {
                 return Ok(());
             };
+            let is_caret = |found: &str| !found.contains([',', '<', '>', '=', '~', '*']);
             if version
                 .as_str()
-                .is_some_and(|found| series(found) != series(release))
+                .is_some_and(|found| is_caret(found) && series(found) != series(release))
             {
                 let decor = version.decor().clone();
                 *version = Value::from(*release);
@@ -361,6 +362,8 @@ mod tests {
             "k = { package = \"k8s-openapi\", version = \"0.29\", features = [\"v1_36\"] }",
         );
         same("kube = \"5\"");
+        same("kube = \">=4, <6\"");
+        same("kube = \"=4.2.1\"");
         same("kube = { version = \"5.1.2\", features = [\"ws\"] }");
         same("k8s-openapi = \"0.29.4\"");
         same("kube = { git = \"https://git.example.com/kube\", version = \"4\" }");
