@@ -118,7 +118,7 @@ impl Written {
 
 /// The name of the project as commands have written it, if PROJECT was edited by hand since.
 pub(in crate::commands) fn find_name_before(tree: &Tree, project: &Project) -> Result<Option<String>> {
-    let base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default());
+    let base = ScaffoldBase::parse(&tree.read(BASE)?.unwrap_or_default())?;
     let recorded = base.text(FILE).and_then(|text| Project::parse(text).ok());
     let name = recorded.map(|recorded| recorded.known.project_name);
     Ok(name.filter(|name| *name != project.known.project_name))
