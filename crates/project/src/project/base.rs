@@ -314,7 +314,7 @@ mod tests {
         let lines = format!("a {}\na {}\n", text("x"), text("y"));
         assert!(ScaffoldBase::parse(&lines).is_err());
         // Each line adds to the text of the same file.
-        let other = |n: usize| pack(&format!("{n:0>99999}\n").repeat(10));
+        let other = |n: usize| pack(&format!("{}{n}\n", "x".repeat(99_999)).repeat(10));
         let lines: String = (0..20).map(|n| format!("a {}\n", other(n))).collect();
         assert!(ScaffoldBase::parse(&lines).is_err());
     }
