@@ -156,7 +156,12 @@ fn check_warns_if_all_kinds_are_skipped() {
         &[("charts/cafe/templates/cup.yaml", &template)],
     );
     folder.run("adopt").ok();
-    for line in ["manifests --check", "manifests", "manifests --stdout"] {
+    assert_eq!(folder.run("manifests --check").code, 1);
+    for line in [
+        "manifests --check --allow-empty",
+        "manifests",
+        "manifests --stdout",
+    ] {
         let ran = folder.run(line).ok();
         for part in [
             "warning: no manifests are generated or compared: all kinds are excluded (`Cup`: `skip` in Cargo.toml lists it)",
@@ -373,9 +378,11 @@ fn json_output_contains_the_table() {
     );
 }
 
+const SCAFFOLD: &str = "domain: x.io\nlayout:\n- rust.rbuilder.dev/v1\nprojectName: cafe\nversion: \"3\"\n";
+
 #[test]
 fn scaffolded_projects_cannot_be_adopted() {
-    let folder = package(&[("Cup", "pub size: i32")], &[("PROJECT", "version: \"3\"\n")]);
+    let folder = package(&[("Cup", "pub size: i32")], &[("PROJECT", SCAFFOLD)]);
     let ran = folder.run("adopt");
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("PROJECT"), "{}", ran.err);

@@ -131,7 +131,7 @@ fn reports_when_there_is_no_kind() {
     folder.write("src/a.rs", "pub struct A;\n");
     for line in [
         "manifests",
-        "manifests --check",
+        "manifests --check --allow-empty",
         "manifests --stdout",
         "manifests --only crd",
     ] {

@@ -197,9 +197,12 @@ fn errors_stop_all_kinds_of_a_scaffold() {
     let folder = project();
     folder.write("src/cup.rs", &kind("Cup", "pub size: i64"));
     folder.write("src/pot.rs", &kind("Pot", "pub size: Unknown"));
-    for project in [SCAFFOLD, "layout: [\n"] {
+    for (project, said) in [
+        (SCAFFOLD, "no files were written"),
+        ("layout: [\n", "cannot parse PROJECT"),
+    ] {
         folder.write("PROJECT", project);
-        check(&folder, "manifests", &["no files were written"], &[]);
+        check(&folder, "manifests", &[said], &[]);
     }
 }
 

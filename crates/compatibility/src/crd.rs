@@ -17,10 +17,15 @@ pub(crate) fn is_served(version: &Value) -> bool {
     version["served"] != false
 }
 
-/// The definition of a version, whether it's served or not.
+/// The definition of a version, whether it's served or not. Objects are judged as if they were
+/// stored in this version: what conversions lose is compared on its own.
 pub(crate) fn definition(crd: &Value, name: &str) -> Result<Option<Definition>, String> {
-    let version = find_version(crd, &name.into());
-    version
-        .map(|version| Definition::of_version(crd, version))
-        .transpose()
+    let Some(version) = find_version(crd, &name.into()) else {
+        return Ok(None);
+    };
+    let definition = Definition::of_version(crd, version)?;
+    Ok(Some(Definition {
+        stored_schema: None,
+        ..definition
+    }))
 }

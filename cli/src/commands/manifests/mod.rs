@@ -251,7 +251,9 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     };
     let faults = to_diagnostics(faults).filter_map(|fault| request.options.levels.apply(fault));
     let mut rendered = render_findings(found, faults.collect(), &sources, request)?;
-    if is_empty && request.refuses_nothing && rendered.failure.is_none() {
+    // A scaffold has no kinds before the first `rbuilder create api`.
+    let is_expected = !request.refuses_nothing || tree.read(FILE)?.is_some();
+    if is_empty && !is_expected && rendered.failure.is_none() {
         rendered.failure = Some(anyhow!(
             "no manifests were compared, because none are generated; pass `--allow-empty` if that is intended"
         ));
