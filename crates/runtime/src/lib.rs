@@ -296,6 +296,11 @@ pub use {k8s_openapi, kube};
 #[doc = include_str!("../../../docs/controllers.md")]
 struct Guide;
 
+/// Compiles the examples of the guide for users of kube-rs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-kube-rs.md")]
+struct FromKubeRsGuide;
+
 /// Compiles the examples of the metrics guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/metrics.md")]
