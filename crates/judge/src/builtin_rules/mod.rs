@@ -86,9 +86,19 @@ pub(crate) fn find_violations(
             let known = check_object(group, kind, old);
             errors.retain(|error| !known.contains(error));
         }
+        // The server drops fields that the new type of a Service doesn't use before it validates,
+        // unless the client changed them.
+        if (group, kind) == ("", "Service") && object["spec"]["type"] != old["spec"]["type"] {
+            errors.retain(|error| find(object, &error.field) != find(old, &error.field));
+        }
         errors.extend(check_update(group, kind, object, old));
     }
     errors
+}
+
+/// Finds the value of a field such as `spec.ports[0].nodePort`.
+fn find<'v>(object: &'v Value, field: &str) -> Option<&'v Value> {
+    object.pointer(&format!("/{}", field.replace(['.', '['], "/").replace(']', "")))
 }
 
 fn check_object(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
