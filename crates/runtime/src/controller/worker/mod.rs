@@ -15,7 +15,7 @@ use futures::FutureExt;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use self::polls::{Reconcile, Slot};
+use self::polls::Slot;
 use super::handlers::Handlers;
 use super::unselected::Departures;
 use crate::action::Action;
@@ -153,13 +153,8 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
             async {
                 let active = self.metrics.active();
                 let started = Instant::now();
-                let reconcile = Reconcile {
-                    controller: self.ctx.controller().to_owned(),
-                    kind: kind.to_string(),
-                    key: key.clone(),
-                    id: reconcile_id.clone(),
-                };
-                let running = slot.follow(reconcile, self.run(&key, guard.as_ref()));
+                slot.begin(self.ctx.controller(), &kind, &key, &reconcile_id);
+                let running = slot.follow(self.run(&key, guard.as_ref()));
                 let outcome = trace.follow(running).await;
                 self.metrics.reconciled(outcome.result(), started.elapsed());
                 trace.end_reconcile(outcome.describe_result(), || outcome.describe_failure());

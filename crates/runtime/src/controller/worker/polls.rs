@@ -29,18 +29,39 @@ type Slots = Mutex<Vec<Weak<Slot>>>;
 /// What a worker is doing.
 #[derive(Default)]
 pub(crate) struct Slot {
-    reconcile: Mutex<Option<Reconcile>>,
+    /// The current or the last reconcile.
+    reconcile: Mutex<Reconcile>,
     /// When the current poll began, in milliseconds of [`clock`]. Zero between polls.
     began: AtomicU64,
     /// The value of `began` for the poll that was logged last.
     logged: AtomicU64,
 }
 
-pub(super) struct Reconcile {
-    pub(super) controller: String,
-    pub(super) kind: String,
-    pub(super) key: Key,
-    pub(super) id: String,
+/// The texts keep their memory, so that a reconcile costs no allocation.
+#[derive(Default)]
+struct Reconcile {
+    controller: String,
+    kind: String,
+    /// Empty for cluster-scoped objects.
+    namespace: String,
+    name: String,
+    id: String,
+}
+
+impl Reconcile {
+    fn set(&mut self, controller: &str, kind: &str, key: &Key, id: &str) {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        for (text, value) in [
+            (&mut self.controller, controller),
+            (&mut self.kind, kind),
+            (&mut self.namespace, namespace),
+            (&mut self.name, &key.name),
+            (&mut self.id, id),
+        ] {
+            text.clear();
+            text.push_str(value);
+        }
+    }
 }
 
 impl Polls {
@@ -85,22 +106,24 @@ impl Drop for Polls {
 }
 
 impl Slot {
+    /// Sets the reconcile that [`Self::follow`] is about to run.
+    pub(super) fn begin(&self, controller: &str, kind: &str, key: &Key, id: &str) {
+        self.lock().set(controller, kind, key, id);
+    }
+
     /// Runs a reconcile, and keeps track of how long each poll takes.
-    pub(super) async fn follow<T>(&self, reconcile: Reconcile, running: impl Future<Output = T>) -> T {
-        *self.lock() = Some(reconcile);
+    pub(super) async fn follow<T>(&self, running: impl Future<Output = T>) -> T {
         let mut running = pin!(running);
-        let result = poll_fn(|context| {
+        poll_fn(|context| {
             self.began.store(clock(), Ordering::Release);
             let polled = running.as_mut().poll(context);
             self.began.store(0, Ordering::Release);
             polled
         })
-        .await;
-        *self.lock() = None;
-        result
+        .await
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Reconcile>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Reconcile> {
         self.reconcile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,24 +134,17 @@ impl Slot {
         if began == 0 || lasts < LIMIT || self.logged.swap(began, Ordering::Relaxed) == began {
             return;
         }
-        if let Some(Reconcile {
-            controller,
-            kind,
-            key,
-            id,
-        }) = &*self.lock()
-        {
-            let namespace = key.namespace.as_deref();
-            tracing::warn!(
-                controller,
-                kind,
-                namespace,
-                object_name = &*key.name,
-                reconcile_id = id,
-                ?lasts,
-                "reconcile blocks its thread, other work may have to wait; use `.await`, or tokio::task::spawn_blocking"
-            );
-        }
+        let reconcile = self.lock();
+        let namespace = Some(&*reconcile.namespace).filter(|namespace| !namespace.is_empty());
+        tracing::warn!(
+            controller = reconcile.controller,
+            kind = reconcile.kind,
+            namespace,
+            object_name = reconcile.name,
+            reconcile_id = reconcile.id,
+            ?lasts,
+            "reconcile blocks its thread, other work may have to wait; use `.await`, or tokio::task::spawn_blocking"
+        );
     }
 }
 
@@ -157,24 +173,22 @@ mod tests {
     use super::*;
     use crate::logging::LogBuffer;
 
-    fn reconcile() -> Reconcile {
-        Reconcile {
-            controller: "memo".to_owned(),
-            kind: "Memo".to_owned(),
-            key: Key {
-                namespace: Some("shop".into()),
-                name: "slow".into(),
-            },
-            id: "0123".to_owned(),
-        }
+    fn slot_of(polls: &Polls) -> Arc<Slot> {
+        let slot = polls.slot();
+        let key = Key {
+            namespace: Some("shop".into()),
+            name: "slow".into(),
+        };
+        slot.begin("memo", "Memo", &key, "0123");
+        slot
     }
 
     #[tokio::test]
     async fn poll_that_blocks_its_thread_is_logged_once() {
         let polls = Polls::default();
-        let slot = polls.slot();
+        let slot = slot_of(&polls);
         let (log, _guard) = LogBuffer::start();
-        let blocked = slot.follow(reconcile(), async {
+        let blocked = slot.follow(async {
             thread::sleep(LIMIT / 2);
             log_blocked(&polls.slots);
             assert_eq!(log.text(), "");
@@ -200,13 +214,13 @@ mod tests {
     #[tokio::test]
     async fn reconcile_that_waits_is_not_logged() {
         let polls = Polls::default();
-        let slot = polls.slot();
+        let slot = slot_of(&polls);
         let (log, _guard) = LogBuffer::start();
         let look = async {
             tokio::time::sleep(LIMIT + LIMIT / 2).await;
             log_blocked(&polls.slots);
         };
-        tokio::join!(slot.follow(reconcile(), tokio::time::sleep(LIMIT * 2)), look);
+        tokio::join!(slot.follow(tokio::time::sleep(LIMIT * 2)), look);
         assert_eq!(log.text(), "");
     }
 }
