@@ -10,6 +10,9 @@ const DURATION: Duration = Duration::from_secs(15);
 const DEADLINE: Duration = Duration::from_secs(10);
 const PERIOD: Duration = Duration::from_secs(2);
 const RANGES: u32 = 8;
+/// When a replica's Lease ends that it has not renewed yet. Until then, its fence is closed, so it
+/// serves nothing.
+const UNRENEWED: Duration = Duration::MAX;
 /// Holder of the leader's Lease.
 const RING: &str = "ring";
 
@@ -63,7 +66,7 @@ struct Replica {
 
 impl Replica {
     fn acting(&self, now: Duration) -> RangeSet {
-        if now >= self.valid_until {
+        if now >= self.valid_until || self.valid_until == UNRENEWED {
             return RangeSet::empty(RANGES);
         }
         let serving = self.serving();
@@ -111,8 +114,7 @@ impl World {
             identity,
             suspended: false,
             offset: Duration::from_secs(1000 * self.started as u64),
-            // Nothing is served before the first renewal.
-            valid_until: Duration::MAX,
+            valid_until: UNRENEWED,
             running: BTreeMap::new(),
         });
         self.replicas.len() - 1
@@ -192,7 +194,7 @@ impl World {
         match replica.right.step(now, owns) {
             RightStep::Hold(_) => {}
             RightStep::Wait(_) => {
-                if replica.valid_until != Duration::MAX {
+                if replica.valid_until != UNRENEWED {
                     replica.suspend();
                 }
                 return replica.ring.leaving;
