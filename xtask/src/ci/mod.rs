@@ -177,6 +177,9 @@ pub(crate) struct Args {
     /// Print the steps and what each holds
     #[arg(long)]
     list: bool,
+    /// After a step failed, run the others as well
+    #[arg(long)]
+    keep_going: bool,
 }
 
 /// Marks a step as ended when it's dropped.
@@ -212,6 +215,8 @@ struct Run {
     /// needs them.
     gives_way: bool,
     has_failed: AtomicBool,
+    /// Whether the other steps run after one has failed.
+    keeps_going: bool,
 }
 
 /// The run from the perspective of a step.
@@ -223,7 +228,7 @@ struct Context<'a> {
     has_priority: bool,
 }
 
-/// Runs the requested steps. Stops when a step fails.
+/// Runs the requested steps. Stops when a step fails, unless the others should run as well.
 pub(crate) fn run_steps(args: &Args) -> Result<()> {
     if args.list {
         for Step { name, claim, .. } in STEPS {
@@ -232,7 +237,7 @@ pub(crate) fn run_steps(args: &Args) -> Result<()> {
         return Ok(());
     }
     let steps = choose_steps(&args.steps)?;
-    let run = Run::start(&steps)?;
+    let run = Run::start(&steps, args.keep_going)?;
     if steps
         .iter()
         .any(|step| steps::CHECKOUT_PROJECTS.contains(&step.name))
@@ -263,7 +268,7 @@ fn choose_steps(names: &[String]) -> Result<Vec<&'static Step>> {
 }
 
 impl Run {
-    fn start(steps: &[&Step]) -> Result<Self> {
+    fn start(steps: &[&Step], keeps_going: bool) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("rbuilder-ci-").tempdir()?;
         // When we build the tests, cargo replaces the binary of this program (the new one has other
         // features).
@@ -284,6 +289,7 @@ impl Run {
             settling: Condvar::new(),
             gives_way: cfg!(unix) && steps.iter().any(|step| step.lane == Tests),
             has_failed: AtomicBool::new(false),
+            keeps_going,
         })
     }
 
@@ -299,7 +305,8 @@ impl Run {
         })
     }
 
-    /// Runs the steps of one lane. Stops as soon as a step fails, no matter in which lane.
+    /// Runs the steps of one lane. Stops as soon as a step fails, no matter in which lane, or
+    /// returns the first failure after all of them have run.
     fn run_lane(&self, lane: Lane, steps: &[&'static Step]) -> Result<()> {
         let own = steps.iter().filter(|step| step.lane == lane);
         // There is a guard for each step. It marks the step as ended when it's over, and also if we
@@ -315,18 +322,24 @@ impl Run {
                 )
             })
             .collect();
+        let mut outcome = Ok(());
         for (step, _settle) in own {
             step.after.into_iter().for_each(|name| self.wait_for(name));
-            if self.has_failed.load(Ordering::Relaxed) {
+            if self.has_failed.load(Ordering::Relaxed) && !self.keeps_going {
                 break;
             }
-            let result = self.run_step(step);
-            if result.is_err() {
+            let result = self
+                .run_step(step)
+                .with_context(|| format!("step `{}` failed", step.name));
+            if let Err(error) = &result {
                 self.has_failed.store(true, Ordering::Relaxed);
+                if self.keeps_going {
+                    println!("error: {error:#}");
+                }
             }
-            result.with_context(|| format!("step `{}` failed", step.name))?;
+            outcome = outcome.and(result);
         }
-        Ok(())
+        outcome
     }
 
     /// Waits for a step to end. Returns immediately if we know that it isn't going to run.
@@ -493,17 +506,22 @@ mod tests {
 
     #[test]
     fn step_waits_for_step_of_other_lane() {
-        let run = |steps: &[&'static Step]| {
+        let run_all = |steps: &[&'static Step], keeps_going| {
             DONE.lock().unwrap().clear();
-            let result = Run::start(steps).unwrap().run_lanes(steps);
+            let result = Run::start(steps, keeps_going).unwrap().run_lanes(steps);
             (result.is_ok(), DONE.lock().unwrap().clone())
         };
+        let run = |steps: &[&'static Step]| run_all(steps, false);
         const AFTER_BUILD: &Step = &ASK.after("build");
         const AFTER_BREAK: &Step = &ASK.after("break");
         assert_eq!(run(&[&BUILD, AFTER_BUILD]), (true, vec!["build", "ask"]));
         // If a step fails or is never started, other steps no longer wait for it.
         assert_eq!(run(&[&BREAK, AFTER_BREAK]), (false, vec![]));
         assert_eq!(run(&[&BREAK, &BUILD, AFTER_BUILD]), (false, vec![]));
+        assert_eq!(
+            run_all(&[&BREAK, &BUILD, AFTER_BUILD], true),
+            (false, vec!["build", "ask"])
+        );
     }
 
     #[test]
