@@ -42,7 +42,6 @@ mod pages;
 mod patterns;
 mod peers;
 mod pictures;
-mod private;
 mod project;
 #[allow(dead_code)] // shared with other tests
 #[path = "../../crates/generator/tests/fuzz/random.rs"]

@@ -41,7 +41,7 @@ impl Permission {
                 },
             ) => {
                 fits(group, g)
-                    && covers_resource(resource, r)
+                    && grants_resource(resource, r)
                     && fits(verb, v)
                     && (name.is_none() || name == n)
             }
@@ -54,7 +54,7 @@ impl Permission {
     }
 }
 
-fn covers_resource(own: &str, other: &str) -> bool {
+fn grants_resource(own: &str, other: &str) -> bool {
     let subresource = other.split_once('/').map(|(_, subresource)| subresource);
     // `*/scale` matches that subresource of any resource.
     own == "*" || own == other || own.strip_prefix("*/").is_some_and(|own| Some(own) == subresource)

@@ -209,18 +209,15 @@ fn calls(webhook: &Value) -> BTreeSet<Call> {
 fn covers(own: &Call, other: &Call) -> bool {
     let [own_resource, other_resource] = [&own[RESOURCE], &other[RESOURCE]];
     let mut parts = own.iter().zip(other).enumerate();
-    covers_resource(own_resource, other_resource)
+    intercepts_resource(own_resource, other_resource)
         && parts.all(|(at, (own, other))| at == RESOURCE || own == "*" || own == other)
 }
 
 /// Unlike in roles, `*` doesn't include subresources; `*/*` does. See `RuleWithOperations` in
 /// k8s.io/api/admissionregistration/v1.
-fn covers_resource(own: &str, other: &str) -> bool {
-    let split = |resource: &str| match resource.split_once('/') {
-        Some((resource, subresource)) => (resource.to_owned(), subresource.to_owned()),
-        None => (resource.to_owned(), String::new()),
-    };
-    let ((own, own_part), (other, other_part)) = (split(own), split(other));
+fn intercepts_resource(own: &str, other: &str) -> bool {
+    let (own, own_part) = own.split_once('/').unwrap_or((own, ""));
+    let (other, other_part) = other.split_once('/').unwrap_or((other, ""));
     (own == "*" || own == other) && (own_part == "*" || own_part == other_part)
 }
 

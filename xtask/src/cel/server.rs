@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use rbuilder_control_plane::private_folder;
 use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::private::private_folder;
 use crate::sh::Cmd;
 use crate::value::text;
 

@@ -16,6 +16,7 @@ mod packages;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use rbuilder_control_plane::private_folder;
 use serde_json::{Value, json};
 
 use self::audit::{AuditLog, OwnObjects};
@@ -23,7 +24,6 @@ use self::neighbors::Neighbors;
 use crate::control_plane::ControlPlane;
 use crate::helm::{Helm, kustomize};
 use crate::kubectl::Kubectl;
-use crate::private::private_folder;
 use crate::project::{edit, scaffold};
 use crate::run::{BASH, run_script};
 use crate::sh::Cmd;

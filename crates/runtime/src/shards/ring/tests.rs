@@ -163,10 +163,6 @@ impl World {
                     self.store.write(&write);
                     WriteResult::Unknown
                 }
-                Network::LosesConfirmation => self
-                    .store
-                    .write(&write)
-                    .map_or(WriteResult::Unknown, WriteResult::Stored),
                 _ => self
                     .store
                     .write(&write)
