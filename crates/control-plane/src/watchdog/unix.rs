@@ -406,7 +406,9 @@ mod tests {
         if std::env::var_os(CHILD).is_some() {
             let workspace = crate::Workspace::create().unwrap();
             let mut child = workspace
-                .spawn(Path::new("/bin/sleep"), |command| drop(command.arg("600")))
+                .spawn(Path::new("/bin/sleep"), |command| {
+                    command.arg("600");
+                })
                 .unwrap();
             child.kill().unwrap();
             child.wait().unwrap();
