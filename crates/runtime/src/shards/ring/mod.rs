@@ -45,8 +45,9 @@
 //!
 //! A replica that could not renew its Lease in time stops all reconciles, but stays a member of the
 //! ring: see [`Ring::suspend`]. If its claims are unchanged once it can read them, nobody else has
-//! served its ranges in the meantime. It can't tell whether the others are alive, since they may
-//! have been interrupted as well, so it gives them another lease duration.
+//! served its ranges in the meantime. If they are gone, it restores them without serving anything,
+//! like everybody else. It can't tell whether the others are alive, since they may have been
+//! interrupted as well, so it gives them another lease duration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -311,10 +312,20 @@ impl Ring {
             Some((claims, version)) => {
                 self.observe_claims(received, claims, Some(version), observed.edited);
             }
-            // Remember the claims, so that they can be restored.
-            None => self.claims.iter_mut().for_each(|(_, version)| *version = None),
+            None => self.observe_deletion(),
         }
         self.forget_replicas();
+    }
+
+    /// Remembers the claims, so that they can be restored.
+    fn observe_deletion(&mut self) {
+        self.claims.iter_mut().for_each(|(_, version)| *version = None);
+        if self.suspended {
+            // Since this replica last read the claims, others may have taken its ranges.
+            let is_owned = |state: &&mut RangeState| !matches!(state, RangeState::Releasing);
+            let owned = self.states.iter_mut().filter(is_owned);
+            owned.for_each(|state| *state = RangeState::Elsewhere);
+        }
     }
 
     fn observe_replica(&mut self, now: Clock, heartbeat: Heartbeat) {

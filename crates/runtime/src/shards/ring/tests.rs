@@ -675,6 +675,20 @@ fn interrupted_replica_does_not_continue_with_edited_claims() {
     assert_eq!(world.served(), RANGES as usize);
 }
 
+/// Another replica took its ranges before the claims were deleted.
+#[test]
+fn interrupted_replica_does_not_continue_with_deleted_claims() {
+    let mut world = settled(2);
+    let interrupted = world.replicas.remove(0);
+    world.time_to_serve();
+    world.store.claims = None;
+    world.replicas.push(interrupted);
+    world.round(1, Network::Works);
+    assert_eq!(world.shares(), [8, 0]);
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.served(), RANGES as usize);
+}
+
 /// Returns the identity of the second replica, which owns the range that can't be given up.
 fn with_receiver() -> (World, String) {
     let mut world = settled(2);
