@@ -92,12 +92,14 @@ fn definitions_equal_those_in_the_printed_crds() {
 
 /// Shows everything that reaches the API server.
 fn describe(definition: &Definition) -> String {
-    let schema = serde_json::to_string_pretty(&definition.schema).expect("JSON");
+    let schemas = [Some(&definition.schema), definition.stored_schema.as_ref()];
+    let schemas = serde_json::to_string_pretty(&schemas).expect("JSON");
     let rest = Definition {
         schema: Default::default(),
+        stored_schema: None,
         ..definition.clone()
     };
-    format!("{rest:#?}\n{schema}")
+    format!("{rest:#?}\n{schemas}")
 }
 
 fn sources(files: &Files) -> SourceSet {

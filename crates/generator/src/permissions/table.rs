@@ -364,7 +364,7 @@ const QUIET: &[(&str, &[&str])] = &[
             "lease_duration", "renew_deadline", "retry_period", "cache_stale_after", "applied_memory",
             "list_page_size", "list_semantic", "initial_list_strategy", "keep_managed_fields",
             "keep_last_applied", "user_agent", "request_rate", "max_connections", "client_layer",
-            "webhook_memory",
+            "webhook_memory", "webhook_shutdown_delay",
         ],
     ),
     ("ManagedCertificate", &["namespace", "secret", "lifetime"]),

@@ -260,6 +260,11 @@ impl Build<'_> {
             None
         };
         match text {
+            Some(_) if objects.iter().any(|object| object.path == path) => self.fault(
+                list,
+                format!("`{entry}` is included twice: kustomize fails"),
+                "remove one of the entries that include it",
+            ),
             Some(text) => {
                 for value in self.read_objects(&path, &text) {
                     let path = path.clone();

@@ -205,6 +205,14 @@ fn mistakes_of_kustomizations_are_reported() {
     check(
         DEFAULT,
         ("- ../manager\n", "- ../manager\n- ../rbac/rbac.yaml\n"),
+        "true: config/default/kustomization.yaml: `../rbac/rbac.yaml` is included twice: kustomize fails",
+    );
+    check(
+        "config/rbac/rbac.yaml",
+        (
+            "---\n",
+            "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: clerk, namespace: system}\n---\n",
+        ),
         "true: config/rbac/rbac.yaml: ServiceAccount `clerk` is defined twice, here and in config/rbac/rbac.yaml: kustomize fails",
     );
     check(
