@@ -151,10 +151,10 @@ impl Scene {
         {
             self.start().await;
         }
-        if let Some(claims) = self.claims().await {
-            if self.backups.last() != Some(&claims) {
-                self.backups.push(claims);
-            }
+        if let Some(claims) = self.claims().await
+            && self.backups.last() != Some(&claims)
+        {
+            self.backups.push(claims);
         }
     }
 

@@ -221,7 +221,6 @@ async fn rolling_updates_refuse_no_write_for_want_of_the_webhook() {
         writes.accepted.load(Ordering::Relaxed),
         writes.refused.lock().unwrap(),
     );
-    println!("{accepted} writes accepted, {} refused", refused.len());
     assert!(accepted > 200, "{accepted} writes are too few");
     assert!(
         refused.is_empty(),

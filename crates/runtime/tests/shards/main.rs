@@ -102,6 +102,12 @@ async fn replica_without_responses_stops_before_others_take_over() {
     for name in &names {
         fleet.write(name, "changed").await;
     }
+    // Without a change of their children, these reconciles need no request.
+    fleet.reconciled().await;
+    sleep(30 * SECOND).await;
+    for name in &names {
+        fleet.write(name, "changed again").await;
+    }
     fleet.reconciled().await;
     fleet.check();
     let is_running = !fleet.replicas[0].running.is_finished();
