@@ -360,6 +360,13 @@ impl<'a> Manager<'a> {
         let fixed = container.iter().filter(|(key, _)| !is_value(key));
         let fixed: Map<String, Value> = fixed.map(|(key, value)| (key.clone(), value.clone())).collect();
         parts.extend(self.rest("Deployment", &fixed));
+        for (conditions, field, value) in &lists.fields {
+            let field = self.rest("Deployment", &Map::from_iter([(field.clone(), value.clone())]));
+            match condition(self.references, conditions) {
+                Some(reason) => parts.push(Part::Block(format!("if {reason}"), field)),
+                None => parts.extend(field),
+            }
+        }
         self.arguments(arguments, &mut parts);
         for (key, path, empty, schema, about) in CONTAINER_VALUES {
             let (empty, schema) = (parse(empty), schema());

@@ -1,4 +1,4 @@
-//! The lists in the manager's Deployment that components in `config/` patch.
+//! What components in `config/` patch in the manager's Deployment.
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,8 @@ pub(super) struct Lists {
     pub(super) ports: Vec<Entry>,
     pub(super) mounts: Vec<Entry>,
     pub(super) volumes: Vec<Entry>,
+    /// Fields of the container that only patches have, e.g. `lifecycle`.
+    pub(super) fields: Vec<(Vec<Condition>, String, Value)>,
 }
 
 impl Lists {
@@ -32,9 +34,10 @@ impl Lists {
             ports: items(container.get("ports")),
             mounts: items(container.get("volumeMounts")),
             volumes: items(object.value["spec"]["template"]["spec"].get("volumes")),
+            fields: Vec::new(),
         };
         for (conditions, patch) in &object.patches {
-            for field in lists.patch(conditions, patch, container.get("name")) {
+            for field in lists.patch(conditions, patch, container) {
                 warnings.push((
                     format!("`{field}` in a patch of the component of `{}` is not part of the chart", conditions.last().map_or("", |condition| condition.value)),
                     "set it in config/manager/manager.yaml for all cases, or in the template of the chart: later changes are merged with yours".to_owned(),
@@ -44,8 +47,14 @@ impl Lists {
         lists
     }
 
-    /// Applies a conditional patch, and returns its fields that aren't in any of the lists.
-    fn patch(&mut self, conditions: &[Condition], patch: &Value, name: Option<&Value>) -> Vec<String> {
+    /// Applies a conditional patch to a container, and returns the patch's fields that are not part
+    /// of the chart.
+    fn patch(
+        &mut self,
+        conditions: &[Condition],
+        patch: &Value,
+        patched: &Map<String, Value>,
+    ) -> Vec<String> {
         let mut unknown = Vec::new();
         let empty = Map::new();
         let map = |value: &Value| value.as_object().cloned().unwrap_or_else(|| empty.clone());
@@ -60,11 +69,19 @@ impl Lists {
         descend(&patch["spec"]["template"], &["spec"]);
         descend(spec, &["containers", "volumes"]);
         for container in spec["containers"].as_array().into_iter().flatten() {
-            if container.get("name") != name {
+            if container.get("name") != patched.get("name") {
                 descend(&json!({ "containers": [] }), &[]);
                 continue;
             }
-            descend(container, &["name", "env", "ports", "volumeMounts"]);
+            let mut known = vec!["name", "env", "ports", "volumeMounts"];
+            for (field, value) in container.as_object().into_iter().flatten() {
+                if !known.contains(&field.as_str()) && !patched.contains_key(field) {
+                    known.push(field);
+                    self.fields
+                        .push((conditions.to_vec(), field.clone(), value.clone()));
+                }
+            }
+            descend(container, &known);
             for (list, field) in [
                 (&mut self.variables, "env"),
                 (&mut self.ports, "ports"),
