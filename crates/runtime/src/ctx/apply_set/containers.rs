@@ -110,6 +110,8 @@ impl<S> Ctx<S> {
         for Deletable { resource, .. } in resources {
             match list(self.client(), &resource, namespace, "").await {
                 Ok(listed) => contents.extend(listed),
+                // The kind was deleted after discovery, with all of its objects.
+                Err(kube::Error::Api(status)) if status.code == 404 && namespace.is_some() => {}
                 Err(error) if is_unlistable(&error) => {
                     let reason = describe(&error);
                     return Ok(Some(format!("cannot list {}: {reason}", resource.plural)));
