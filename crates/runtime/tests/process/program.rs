@@ -113,7 +113,11 @@ impl Program {
     }
 
     pub(crate) async fn logs(&self, text: &str) {
-        eventually(Duration::from_secs(30), || async {
+        self.logs_within(Duration::from_secs(30), text).await;
+    }
+
+    pub(crate) async fn logs_within(&self, time: Duration, text: &str) {
+        eventually(time, || async {
             let log = self.log();
             if log.contains(text) {
                 Ok(())

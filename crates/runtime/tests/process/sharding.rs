@@ -172,8 +172,11 @@ async fn shards_and_a_leader_wait_for_each_other() {
 
     leader.signal("TERM");
     assert_eq!(leader.ended(SOON).await, Ended::with(0), "{}", leader.log());
-    first.logs("shards of this replica").await;
-    second.logs("shards of this replica").await;
+    // While they waited, nobody created the claims. Each of them waits for a lease duration in case
+    // another one remembers deleted claims, and then for another one, because the claims are new.
+    for replica in [&first, &second] {
+        replica.logs_within(2 * SOON, "shards of this replica").await;
+    }
     let mut leader = place.start(&ELECTS);
     leader.logs(TO_LEADER).await;
     let shared = shares(&place, "shards", &[&leader, &first, &second]).await;

@@ -9,17 +9,22 @@ use serde_json::json;
 
 use crate::{Widget, register_correct, simulate};
 
-/// Only a real server rejects the port of this Service.
-async fn applies_wrong_port(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
+/// Only a real server rejects the range of this Service.
+async fn applies_wrong_range(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
     let service: Service = serde_json::from_value(json!({
-        "metadata": { "name": "a" }, "spec": { "ports": [{ "port": 80_000 + widget.spec.size }] },
+        "metadata": { "name": "a" },
+        "spec": {
+            "type": "LoadBalancer",
+            "ports": [{ "port": 80 + widget.spec.size }],
+            "loadBalancerSourceRanges": ["10.0.0.0/99"],
+        },
     }))?;
     ctx.apply_owned(&*widget, service).await?;
     Ok(Action::await_change())
 }
 
-fn register_wrong_port(manager: Manager) -> Manager {
-    manager.controller(Controller::new(applies_wrong_port, ()).owns::<Service>())
+fn register_wrong_range(manager: Manager) -> Manager {
+    manager.controller(Controller::new(applies_wrong_range, ()).owns::<Service>())
 }
 
 #[rbuilder::envtest::test]
@@ -35,7 +40,7 @@ async fn server_shows_the_states_of_the_simulation() {
 
 #[rbuilder::envtest::test]
 async fn object_that_only_the_simulation_accepts_is_reported() {
-    let report = simulate(register_wrong_port).run_on_server();
+    let report = simulate(register_wrong_range).run_on_server();
     assert!(!report.is_clean());
     let text = report.to_string();
     assert!(
