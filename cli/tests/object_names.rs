@@ -510,3 +510,41 @@ fn plain_scaffold(folder: &Folder) -> BTreeMap<String, String> {
     forget_names(&copy);
     rebuild_files(&Tree::new(copy.path()), None).expect("it can be rebuilt")
 }
+
+/// The Deployment has other variables, and the markers other arguments, than those of the scaffold.
+#[test]
+fn imported_project_is_limited_to_its_namespace_and_back() {
+    const CONDITION: &str = "name = \"manager-namespace\"";
+    let folder = import(&original()).0;
+    let before = folder.tree();
+    folder.run("edit --namespaced=true").ok();
+    let tree = folder.tree();
+    let variables = "        env:\n        # Comma-separated list of namespaces to watch. By default the manager watches its own namespace.\n        \
+                     - name: WATCH_NAMESPACE\n          valueFrom:\n            fieldRef:\n              fieldPath: metadata.namespace\n        \
+                     - name: CUP_IMAGE\n          value: example.com/cup:v1\n        ports:\n";
+    assert!(
+        tree["config/manager/manager.yaml"].contains(variables),
+        "{}",
+        tree["config/manager/manager.yaml"]
+    );
+    let webhooks = &tree["src/webhook/v1/cup.rs"];
+    assert_eq!(webhooks.matches("#[webhook(").count(), 3);
+    assert_eq!(webhooks.matches(CONDITION).count(), 3, "{webhooks}");
+    let rule = "    verbs = \"get;list;watch;update\",\n    namespace = \"cups-system\"\n)]\n";
+    let controller = &tree["src/controller/cup.rs"];
+    assert!(controller.contains(rule), "{controller}");
+    folder.run("manifests --check").ok();
+    let repeated = folder.run("edit --namespaced=true").ok();
+    assert!(repeated.out.starts_with("unchanged"), "{}", repeated.out);
+    folder.run("edit --namespaced=false").ok();
+    let after = folder.tree();
+    for path in [
+        "config/manager/manager.yaml",
+        "src/webhook/v1/cup.rs",
+        "src/controller/cup.rs",
+        "config/rbac/role.yaml",
+        "config/rbac/role_binding.yaml",
+    ] {
+        assert_eq!(after[path], before[path], "{path}");
+    }
+}

@@ -3,7 +3,9 @@
 //! Both scaffolds are rendered from PROJECT: one as the project was created, and one for different
 //! templates or settings. The third side of the merge is the project itself, with the user's edits.
 
+mod markers;
 mod record;
+mod watched_namespace;
 mod written;
 
 use std::cell::OnceCell;
@@ -23,7 +25,7 @@ use crate::edit::kustomization::DEPLOYMENT;
 use crate::edit::merge::{Labels, Merged, find_markers, merge_scaffold};
 use crate::line_ends::is_same_text;
 use crate::plan::{FileMove, Plan};
-use crate::project::{BASE, Project, RECORD};
+use crate::project::{BASE, MANAGER_FILE, Project, RECORD};
 use crate::render::{Scaffold, render};
 use crate::request::MergeRequest;
 use crate::tree::{Tree, with_slashes};
@@ -90,6 +92,13 @@ impl Relocated {
         }
         Ok(())
     }
+}
+
+/// A project's file and the base of its merge after a change was made in both, so that the merge only
+/// has the other changes.
+struct Followed {
+    base: String,
+    ours: String,
 }
 
 enum Fate {
@@ -318,11 +327,27 @@ impl<'a> ScaffoldMerge<'a> {
         if !self.theirs.record.has(path) && has_same_lines(ours, &theirs) {
             return Ok(Fate::Keep);
         }
-        Ok(Fate::Merge(merge_scaffold(
-            path,
-            (&base, ours, &theirs),
-            &self.labels,
-        )))
+        Ok(Fate::Merge(self.merge(path, (&base, ours, &theirs))))
+    }
+
+    /// Merges a file. Changes of settings that conflict with lines of the project are made in the
+    /// project's own lines instead.
+    fn merge(&self, path: &str, sides: (&str, &str, &str)) -> Merged {
+        let merged = merge_scaffold(path, sides, &self.labels);
+        if merged.conflicts.is_empty() {
+            return merged;
+        }
+        let followed = match path {
+            MANAGER_FILE => watched_namespace::follow(self.project.known.rbuilder.names.container(), sides),
+            path if path.ends_with(".rs") => markers::follow(sides),
+            _ => None,
+        };
+        let Some(followed) = followed else { return merged };
+        let again = merge_scaffold(path, (&followed.base, &followed.ours, sides.2), &self.labels);
+        match again.conflicts.len() < merged.conflicts.len() {
+            true => again,
+            false => merged,
+        }
     }
 
     /// Whether a file is a role or a script for Argo CD that only the command has written, with

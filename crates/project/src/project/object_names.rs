@@ -20,7 +20,8 @@ use super::{FILE, Known};
 use crate::edit::kustomization::{self, DEPLOYMENT, FILE_NAMES, RESOURCES};
 
 const MANAGER_FOLDER: &str = "config/manager";
-const MANAGER_FILE: &str = "config/manager/manager.yaml";
+/// The manifest of the manager's Deployment.
+pub const MANAGER_FILE: &str = "config/manager/manager.yaml";
 const ACCOUNT_FILE: &str = "config/rbac/service_account.yaml";
 const METRICS_FILE: &str = "config/metrics/metrics_service.yaml";
 const WEBHOOK_FILE: &str = "config/webhook/service.yaml";
