@@ -688,3 +688,52 @@ fn rejects_group_that_contains_the_domain() {
         .run("create api --group myexample.com --version v1 --kind Cup")
         .ok();
 }
+
+/// The moved file is the user's: commands add lines to it, and nobody asks for the old one.
+#[test]
+fn main_file_may_be_moved() {
+    const WEBHOOK: &str = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting";
+    for (path, target) in [
+        ("src/bin/manager.rs", Some("path = \"src/bin/manager.rs\"")),
+        ("src/bin/manager.rs", None),
+        ("src/bin/manager/main.rs", None),
+        ("cmd/main.rs", Some("path = \"cmd/main.rs\"")),
+    ] {
+        let folder = with_api();
+        let main = folder.tree()["src/main.rs"].clone();
+        folder.remove("src/main.rs");
+        folder.write(path, &main);
+        let section = "[[bin]]\nname = \"manager\"\npath = \"src/main.rs\"\n";
+        let moved = target.map_or(String::new(), |target| {
+            section.replace("path = \"src/main.rs\"", target)
+        });
+        folder.replace("Cargo.toml", section, &moved);
+        folder.run(WEBHOOK).ok();
+        let tree = folder.tree();
+        assert!(
+            tree[path].contains("let manager = webhook::register(manager);"),
+            "{}",
+            tree[path]
+        );
+        for command in [WEBHOOK, "update", "manifests --check", "edit --multigroup"] {
+            folder.run(command).ok();
+        }
+        assert!(!folder.tree().contains_key("src/main.rs"));
+        let doctor = folder.run("doctor").out;
+        assert!(!doctor.contains("src/main.rs"), "{doctor}");
+    }
+}
+
+#[test]
+fn deleted_scaffolded_file_is_restored_rather_than_edited() {
+    let folder = with_api();
+    let main = folder.tree()["src/main.rs"].clone();
+    folder.remove("src/main.rs");
+    let webhook = "create webhook --group cache --version v1alpha1 --kind Memcached --defaulting";
+    let refused = folder.run(webhook);
+    let advice = "the file does not exist; no files were written: restore it with `rbuilder update --restore src/main.rs`";
+    assert!(refused.err.contains(advice), "{}", refused.err);
+    folder.run("update --restore src/main.rs").ok();
+    assert_eq!(folder.tree()["src/main.rs"], main);
+    folder.run(webhook).ok();
+}

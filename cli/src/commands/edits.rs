@@ -18,7 +18,13 @@ pub(super) fn edit_file<E: Into<Obstacle>>(
 ) -> Result<()> {
     let unrecognised = |obstacle: Obstacle| anyhow!(obstacle.in_file(path, lines));
     let Some(text) = plan.read(tree, path)? else {
-        return Err(unrecognised("the file does not exist".into()));
+        return Err(match is_scaffolded(plan, tree, path) {
+            true => anyhow!(
+                "cannot edit {path}: the file does not exist; no files were written: restore it with `rbuilder update \
+                 --restore {path}` and run the command again"
+            ),
+            false => unrecognised("the file does not exist".into()),
+        });
     };
     let edited = change(&text).map_err(|obstacle| unrecognised(obstacle.into()))?;
     if edited == text {
@@ -26,6 +32,11 @@ pub(super) fn edit_file<E: Into<Obstacle>>(
         return Ok(());
     }
     plan.edit(tree, path, &edited)
+}
+
+fn is_scaffolded(plan: &Plan, tree: &Tree, path: &str) -> bool {
+    let project = plan.read_project(tree).ok().flatten();
+    project.is_some_and(|project| project.scaffolded_files().has(path))
 }
 
 pub(super) fn add_lines(plan: &mut Plan, tree: &Tree, lines: &[Line]) -> Result<()> {

@@ -149,7 +149,7 @@ impl Plan {
     /// # Errors
     /// Fails as [`Project::read`] does.
     pub fn read_project(&self, tree: &Tree) -> Result<Option<Project>> {
-        Project::read_from(&|path| self.read(tree, path))
+        Project::read_with(tree, &|path| self.read(tree, path))
     }
 
     /// Writes a file owned by the command. An existing file with different content is a conflict,

@@ -16,7 +16,7 @@ mod scaffolded;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::is_kubernetes_group;
+use rbuilder_generator::{is_kubernetes_group, summarize_package};
 use rbuilder_templates::Release;
 use rbuilder_yaml::describe_failure;
 use serde::Deserialize;
@@ -54,7 +54,12 @@ pub struct Project {
     all: Map<String, Value>,
     /// Release whose templates the project uses, or `None` for those of this version.
     release: Option<&'static Release>,
+    /// Root file of the manager's binary, if the user has moved it.
+    moved_main: Option<String>,
 }
+
+/// Root file of a scaffolded package's binary.
+pub(crate) const MAIN: &str = "src/main.rs";
 
 /// The keys that rbuilder reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -136,16 +141,45 @@ impl Project {
             scaffolded: ScaffoldedFiles::default(),
             all,
             release: None,
+            moved_main: None,
         }
     }
 
     /// Reads the project in a directory. Returns `None` if there is no PROJECT file. The names of the
-    /// manager's objects are those in `config/`.
+    /// manager's objects are those in `config/`, and the root file of its binary is the one that
+    /// Cargo builds.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Project::parse`] and [`Tree::read`].
     pub fn read(tree: &Tree) -> Result<Option<Project>> {
-        Project::read_from(&|path| tree.read(path))
+        Project::read_with(tree, &|path| tree.read(path))
+    }
+
+    /// Like [`Project::read`], but `read` returns the files as they will be.
+    pub(crate) fn read_with(
+        tree: &Tree,
+        read: &dyn Fn(&str) -> Result<Option<String>>,
+    ) -> Result<Option<Project>> {
+        let mut project = Project::read_from(read)?;
+        if let Some(project) = &mut project
+            && project.foreign_layout().is_none()
+        {
+            project.find_moved_main(tree)?;
+        }
+        Ok(project)
+    }
+
+    /// Finds the root file of the manager's binary if the user has moved it, e.g. to
+    /// `src/bin/manager.rs`. A `Cargo.toml` that can't be read is reported by the generator.
+    fn find_moved_main(&mut self, tree: &Tree) -> Result<()> {
+        if tree.read(self.main_file())?.is_some() {
+            return Ok(());
+        }
+        let package = summarize_package(&tree.sources([])).ok().flatten();
+        let binaries = package.map(|package| package.binaries).unwrap_or_default();
+        let moved = binaries.into_iter().find(|(name, _)| name == self.binary());
+        self.moved_main = moved.map(|(_, path)| path);
+        Ok(())
     }
 
     /// Reads the project whose files are returned by `read`.
@@ -198,6 +232,7 @@ impl Project {
             scaffolded: ScaffoldedFiles::default(),
             all,
             release: None,
+            moved_main: None,
         };
         // Other tools have their own naming rules.
         if project.foreign_layout().is_none() {
@@ -254,7 +289,13 @@ impl Project {
     /// Root file of the manager's binary.
     pub fn main_file(&self) -> &str {
         let package = self.known.rbuilder.package.as_ref();
-        package.map_or("src/main.rs", |package| package.main.as_str())
+        let usual = package.map_or(MAIN, |package| package.main.as_str());
+        self.moved_main.as_deref().unwrap_or(usual)
+    }
+
+    /// Whether the manager's binary isn't built from the scaffolded root file.
+    pub fn has_own_main(&self) -> bool {
+        self.known.rbuilder.package.is_some() || self.moved_main.is_some()
     }
 
     /// Name of the manager's binary.

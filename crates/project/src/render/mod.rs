@@ -30,7 +30,7 @@ pub use self::places::{ApiPlaces, controller_module, controller_path, sample_fil
 pub use self::webhook_context::webhook_context;
 use crate::edit::version::Definition;
 use crate::edit::{Obstacle, kustomization};
-use crate::project::{FILE, Project, Resource, ScaffoldedFiles, names, shown_version};
+use crate::project::{FILE, MAIN, Project, Resource, ScaffoldedFiles, names, shown_version};
 
 /// Binds the manager to its ClusterRole in a project restricted to a namespace.
 pub(crate) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
@@ -107,26 +107,29 @@ pub fn init_files(project: &Project) -> Result<Vec<Rendered>> {
     let mut files = rbuilder_templates::init_files(&project_context(project))?;
     if let Some(package) = &project.known.rbuilder.package {
         files.retain(|file| !package.leaves_out(&file.path));
+    } else if project.has_own_main() {
+        files.retain(|file| file.path != MAIN);
     }
     Ok(files)
 }
 
 /// Renders stand-ins for the files that an adopted package provides, as scaffolded for a new
-/// package. They are not part of the scaffold, but other parts add lines to them.
+/// package, and for a root file that the user has moved. They are not part of the scaffold, but
+/// other parts add lines to them.
 ///
 /// # Errors
 /// Fails if a template does not render.
 pub fn render_stand_ins(project: &Project) -> Result<Vec<Rendered>> {
-    let Some(package) = &project.known.rbuilder.package else {
+    if !project.has_own_main() {
         return Ok(Vec::new());
-    };
+    }
     let own = init_files(project)?;
     let mut context = project_context(project);
     (context.adopted, context.manager) = (false, true);
     let mut files = rbuilder_templates::init_files(&context)?;
     for file in &mut files {
-        if file.path == "src/main.rs" {
-            file.path.clone_from(&package.main);
+        if file.path == MAIN {
+            project.main_file().clone_into(&mut file.path);
         }
     }
     files.retain(|file| own.iter().all(|own| own.path != file.path));
