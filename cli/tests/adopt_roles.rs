@@ -298,12 +298,18 @@ fn guesses_domain_and_binary() {
     folder.write("src/main.rs", "fn main() {}\n");
     let refused = folder.run("init --in-package");
     assert!(refused.err.contains("a domain is required"), "{}", refused.err);
-    // If two programs run controllers, we can't choose between them.
-    let folder = package(&[(
-        "src/bin/other.rs",
-        "use kube::runtime::Controller;\nfn main() {}\n",
-    )]);
-    let refused = folder.run("init --in-package");
+    // If two programs run controllers, the one named like the package is the operator.
+    const RUNS: &str = "use kube::runtime::Controller;\nfn main() {}\n";
+    let folder = package(&[("src/bin/other.rs", RUNS)]);
+    let made = folder.run("init --in-package").ok();
+    assert!(
+        made.err.contains("The image runs the binary `cafe`"),
+        "{}",
+        made.err
+    );
+    let folder = package(&[("src/bin/other.rs", RUNS), ("src/bin/another.rs", RUNS)]);
+    folder.remove("src/main.rs");
+    let refused = folder.run("init --in-package --domain example.com");
     assert!(
         refused
             .err

@@ -256,9 +256,13 @@ fn rejects_unsuitable_packages() {
             "package `a` has no binary",
         ),
         (
-            vec![("Cargo.toml", package), ("src/main.rs", ""), ("src/bin/b.rs", "")],
+            vec![
+                ("Cargo.toml", package),
+                ("src/bin/b.rs", ""),
+                ("src/bin/c.rs", ""),
+            ],
             ADOPT,
-            "name the one that the image runs with `--bin`, one of `b`, `a`",
+            "name the one that the image runs with `--bin`, one of `b`, `c`",
         ),
         (
             vec![("Cargo.toml", package), ("src/main.rs", "")],
@@ -302,6 +306,7 @@ fn rejects_unsuitable_packages() {
 #[test]
 fn selects_one_of_several_binaries() {
     for (rest, flags, expected) in [
+        ("", "", "a"),
         ("", "--bin b", "b"),
         ("default-run = \"a\"\n", "", "a"),
         ("default-run = \"a\"\n", "--bin b", "b"),

@@ -233,7 +233,7 @@ fn read_package(
         return Err(no_package(tree, &summary));
     };
     let recorded = recorded.map(|package| package.binary.as_str());
-    let guessed = guess_binary(&sources, &summary.binaries);
+    let guessed = guess_binary(&sources, &name, &summary.binaries);
     let (binary, main) = match choose_binary(&summary, &name, asked, recorded)? {
         Some(chosen) => chosen,
         None => {

@@ -62,20 +62,32 @@ fn is_shared(domain: &str) -> bool {
     SHARED.contains(&domain) || domain.split_once('.').is_some_and(of_country)
 }
 
-/// Guesses which binary runs the controllers: the only one whose root file indicates it, or else
-/// the only one that doesn't print CRDs.
+/// Guesses which binary runs the controllers. Considers those whose root file indicates it, or all
+/// if none does: the only one, the only one that doesn't print CRDs, or the one named like the
+/// package.
 pub(super) fn guess_binary<'b>(
     sources: &TreeSources,
+    package: &str,
     binaries: &'b [(String, String)],
 ) -> Option<&'b (String, String)> {
     let text = |path: &str| sources.text(path).ok().flatten().unwrap_or_default();
     let mentions = |main: &str, name: &str| rust::mentions(&text(main), name);
-    let only = |is_it: &dyn Fn(&str) -> bool| {
-        let mut found = binaries.iter().filter(|(_, main)| is_it(main));
-        found.next().filter(|_| found.next().is_none())
+    let all: Vec<&(String, String)> = binaries.iter().collect();
+    let select = |from: &[&'b (String, String)], is_it: &dyn Fn(&str) -> bool| -> Vec<_> {
+        let found = from.iter().copied().filter(|(_, main)| is_it(main));
+        found.collect()
     };
-    only(&|main| RUNS.iter().any(|name| mentions(main, name)))
-        .or_else(|| only(&|main| !mentions(main, PRINTS)))
+    let mut likely = select(&all, &|main| RUNS.iter().any(|name| mentions(main, name)));
+    if likely.is_empty() {
+        likely = all;
+    }
+    let without_crds = select(&likely, &|main| !mentions(main, PRINTS));
+    let only = |found: &[&'b (String, String)]| match found {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let named = || likely.iter().copied().find(|(name, _)| name == package);
+    only(&likely).or_else(|| only(&without_crds)).or_else(named)
 }
 
 #[cfg(test)]
