@@ -446,8 +446,19 @@ fn reports_crd_changes_at_run_time() {
 /// The PROJECT file of a Go operator next to the package is ignored, so the role is kept.
 #[test]
 fn project_of_another_tool_is_ignored() {
-    let project = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
+    let current = "domain: coreos.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: cafe\nresources:\n- api:\n    crdVersion: v1\n  \
                    domain: coreos.com\n  group: monitoring\n  kind: PodMonitor\n  version: v1\nversion: \"3\"\n";
+    let older = "domain: coreos.com\nrepo: example.com/cafe\nresources:\n- group: monitoring\n  kind: PodMonitor\n  version: v1\n\
+                 version: 3-alpha\n";
+    for (project, layout) in [
+        (current, "unsupported layout `go.kubebuilder.io/v4`"),
+        (older, "unsupported format"),
+    ] {
+        check_project_of_another_tool(project, layout);
+    }
+}
+
+fn check_project_of_another_tool(project: &str, layout: &str) {
     let role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules:\n\
                 - apiGroups:\n  - apps\n  resources:\n  - deployments\n  verbs:\n  - get\n";
     let folder = package(
@@ -470,6 +481,33 @@ fn project_of_another_tool_is_ignored() {
     assert_eq!(tree["config/rbac/role.yaml"], role);
     let crds: Vec<_> = tree.keys().filter(|path| path.contains("/crd/")).collect();
     assert_eq!(crds, ["config/crd/bases/x.io_cups.yaml"]);
+    folder.run("manifests --check").ok();
+    folder.run("docs").ok();
+    // One broken kind doesn't hold back the others, as in every package without a scaffold.
+    folder.write("src/monitor.rs", &kind("Pot", "x.io", "size: Unknown"));
+    folder.replace("src/cup.rs", "size: i32", "size: i64");
+    assert_eq!(folder.run("manifests").code, 1);
+    assert!(folder.tree()["config/crd/bases/x.io_cups.yaml"].contains("int64"));
+    // Other commands say what works beside the file.
+    let before = folder.tree();
+    for command in [
+        "init --domain x.io",
+        "init --in-package --domain x.io",
+        "create api --group x --version v1 --kind Can",
+        "update",
+        "doctor",
+    ] {
+        let refused = folder.run(command);
+        let said = format!("{}{}", refused.out, refused.err);
+        for part in [
+            layout,
+            "`rbuilder adopt` and `rbuilder manifests`, which need no PROJECT",
+        ] {
+            assert!(said.contains(part), "{command}: {part:?} is missing in\n{said}");
+        }
+        assert!(!said.contains("correct PROJECT"), "{said}");
+        assert_eq!((refused.code, folder.tree()), (1, before.clone()), "{command}");
+    }
 }
 
 /// Some Rust operators have a PROJECT file for operator-sdk next to hand-written roles.

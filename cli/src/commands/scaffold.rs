@@ -15,20 +15,37 @@ use crate::tree::Tree;
 
 pub(super) fn read_project(tree: &Tree) -> Result<Option<Project>> {
     let Some(mut project) = Project::read(tree)? else {
-        return Ok(None);
+        return match tree.read(FILE)? {
+            Some(_) => Err(foreign_project(tree, "unsupported format")),
+            None => Ok(None),
+        };
     };
     // Projects of other tools have a different layout.
     if let Some(layout) = project.foreign_layout() {
-        bail!(
-            "unsupported layout `{layout}` of the project in {}: this command supports projects created by `rbuilder init`",
-            tree.shown()
-        );
+        return Err(foreign_project(tree, &format!("unsupported layout `{layout}`")));
     }
     // Older commands didn't record the source of the library.
     if project.known.rbuilder.library.is_none() {
         project.known.rbuilder.library = read_library(tree);
     }
     Ok(Some(project))
+}
+
+/// The error for a PROJECT file of another tool, e.g. of a Go operator beside the Rust package.
+fn foreign_project(tree: &Tree, what: &str) -> anyhow::Error {
+    let advice = match tree.read("Cargo.toml") {
+        Ok(None) => {
+            "to create a Rust project from one of kubebuilder, run `rbuilder import <its directory>` in a new directory"
+        }
+        _ => {
+            "for the package beside it, use `rbuilder adopt` and `rbuilder manifests`, which need no PROJECT, or move the package \
+             to a directory of its own"
+        }
+    };
+    anyhow!(
+        "{what} of the project in {}: this command supports projects created by `rbuilder init`; {advice}",
+        tree.shown()
+    )
 }
 
 pub(super) fn read_library(tree: &Tree) -> Option<Library> {

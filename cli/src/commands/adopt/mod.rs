@@ -30,7 +30,7 @@ use crate::edit::Obstacle;
 use crate::edit::selection::{OutputSettings, Skip, add_feature, has_only, set_output, skip_kinds};
 use crate::flags::{AdoptFlags, Output};
 use crate::plan::{Plan, render_diff, render_json};
-use crate::project::{FILE, Project, is_of_rbuilder};
+use crate::project::{FILE, Project};
 use crate::shell::Shell;
 use crate::tree::Tree;
 
@@ -91,13 +91,11 @@ fn check_project(tree: &Tree) -> Result<bool> {
         return Ok(false);
     };
     // PROJECT may belong to a Go operator next to the package, or be hand-written.
-    match Project::parse(&text) {
-        Ok(project) if !project.is_scaffolded() => Ok(false),
-        Ok(project) if project.known.rbuilder.package.is_some() => Ok(true),
-        // Of an older kubebuilder, whose format isn't read.
-        Err(_) if rbuilder_yaml::parse_value(&text).is_ok_and(|file| !is_of_rbuilder(&file)) => Ok(false),
-        Err(error) => Err(error),
-        Ok(_) => bail!(
+    match Project::parse_own(&text)? {
+        None => Ok(false),
+        Some(project) if !project.is_scaffolded() => Ok(false),
+        Some(project) if project.known.rbuilder.package.is_some() => Ok(true),
+        Some(_) => bail!(
             // A scaffolded package needs no `adopt`.
             "this directory has a PROJECT file, so `rbuilder manifests` writes to config/: run `rbuilder manifests --check`"
         ),

@@ -49,6 +49,9 @@ pub(super) fn examine_project(tree: &Tree) -> (Needs, Vec<Finding>) {
                     "restore it: `git checkout HEAD -- PROJECT`"
                 }
                 Ok(None) => "without PROJECT, run `rbuilder manifests --check`",
+                Ok(Some(text)) if matches!(Project::parse_own(&text), Ok(None)) => {
+                    "without a PROJECT file of rbuilder, run `rbuilder manifests --check`"
+                }
                 _ => "correct PROJECT, or restore it: `git checkout HEAD -- PROJECT`",
             };
             return (needs, vec![Finding::error("project", format!("{error:#}"), help)]);

@@ -371,12 +371,11 @@ fn empty_role(plan: &mut Plan, tree: &Tree, request: &Request) -> Result<()> {
     let Some(project) = plan.read(tree, FILE)? else {
         return Ok(());
     };
-    let project = Project::parse(&project)?;
     // The operator was created by another tool, or the role is hand-written.
-    if !project.is_scaffolded() {
+    let project = Project::parse_own(&project)?.filter(Project::is_scaffolded);
+    let Some(Project { known, .. }) = project else {
         return Ok(());
-    }
-    let known = project.known;
+    };
     let adopted = known.rbuilder.package.as_ref();
     if adopted.is_some_and(|package| package.leaves_out(&path) || !is_printed(&text)) {
         return Ok(());

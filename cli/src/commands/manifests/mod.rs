@@ -40,7 +40,7 @@ use super::deployment::{find_deployment_faults, to_diagnostics};
 use super::{decide, decide_and_apply, execute, kubernetes};
 use crate::flags::{GenerationFlags, ManifestsFlags, MessageFormat, Output};
 use crate::plan::{Plan, check_path_untracked, is_in_repository};
-use crate::project::{FILE, Known, Project, Resource, is_of_rbuilder};
+use crate::project::{FILE, Known, Project, Resource};
 use crate::shell::Shell;
 use crate::tree::{Tree, TreeSources};
 
@@ -345,12 +345,7 @@ fn check_project_file(sources: &TreeSources) -> Result<()> {
     let Some(text) = sources.text(FILE).ok().flatten() else {
         return Ok(());
     };
-    let value: Value = rbuilder_yaml::parse_value(&text)
-        .map_err(|error| rbuilder_yaml::describe_failure(FILE, &text, &error))?;
-    match is_of_rbuilder(&value) {
-        true => Project::parse(&text).map(drop),
-        false => Ok(()),
-    }
+    Project::parse_own(&text).map(drop)
 }
 
 /// Name of the project's Service for webhooks, if it differs from the scaffolded one.
@@ -364,12 +359,8 @@ fn find_webhook_service(sources: &TreeSources) -> Option<String> {
 /// another tool.
 fn read_known(sources: &TreeSources) -> Option<(Arc<str>, Known)> {
     let text = sources.text(FILE).ok()??;
-    let project = Project::parse(&text).ok()?;
-    // E.g. a Go operator in the same directory.
-    match project.foreign_layout() {
-        Some(_) => None,
-        None => Some((text, project.known)),
-    }
+    let project = Project::parse_own(&text).ok()??;
+    Some((text, project.known))
 }
 
 fn sources(plan: &Plan, tree: &Tree) -> Result<TreeSources> {

@@ -222,5 +222,7 @@ fn read_levels(flags: &ManifestsFlags) -> Result<Levels> {
 /// Whether rbuilder scaffolded the project. Assumed if PROJECT can't be parsed.
 fn has_scaffold(tree: &Tree) -> Result<bool> {
     let text = tree.read(FILE)?;
-    Ok(text.is_some_and(|text| Project::parse(&text).map_or(true, |project| project.is_scaffolded())))
+    Ok(text.is_some_and(|text| {
+        Project::parse_own(&text).map_or(true, |project| project.is_some_and(|own| own.is_scaffolded()))
+    }))
 }

@@ -182,7 +182,8 @@ impl Project {
         Ok(())
     }
 
-    /// Reads the project whose files are returned by `read`.
+    /// Reads the project whose files are returned by `read`. Returns `None` as well if another tool
+    /// made the file, in a format that only that tool reads.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Project::parse`] and `read`.
@@ -190,7 +191,13 @@ impl Project {
         let Some(text) = read(FILE)? else {
             return Ok(None);
         };
-        let mut project = Project::parse(&text)?;
+        let project = match Project::parse(&text) {
+            Err(_) if is_of_other_tool(&text) => None,
+            parsed => Some(parsed?),
+        };
+        let Some(mut project) = project else {
+            return Ok(None);
+        };
         project.scaffolded = ScaffoldedFiles::parse(&read(RECORD)?.unwrap_or_default());
         if project.foreign_layout().is_none() {
             // A manifest that can't be read is reported when it is built.
@@ -209,6 +216,17 @@ impl Project {
 
     pub(crate) fn print_record(&self) -> String {
         self.scaffolded.print()
+    }
+
+    /// Parses PROJECT, or returns `None` if another tool made the file.
+    ///
+    /// # Errors
+    /// Fails as [`Project::parse`] does.
+    pub fn parse_own(text: &str) -> Result<Option<Project>> {
+        match Project::parse(text) {
+            Err(_) if is_of_other_tool(text) => Ok(None),
+            parsed => Ok(Some(parsed?).filter(|project| project.foreign_layout().is_none())),
+        }
     }
 
     /// Parses PROJECT.
@@ -562,13 +580,17 @@ impl Project {
     }
 }
 
-/// Whether a PROJECT file that may not be readable otherwise is one of rbuilder, going by `layout`.
-pub fn is_of_rbuilder(file: &Value) -> bool {
+/// Whether another tool made a PROJECT file, going by `layout`. The file need not be readable
+/// otherwise, e.g. if it is of an older kubebuilder.
+fn is_of_other_tool(text: &str) -> bool {
+    let Ok(file) = rbuilder_yaml::parse_value(text) else {
+        return false;
+    };
     let layouts = match &file["layout"] {
         Value::Array(layouts) => layouts.as_slice(),
         layout => std::slice::from_ref(layout),
     };
-    layouts.iter().any(|layout| layout == LAYOUT)
+    layouts.iter().all(|layout| layout != LAYOUT)
 }
 
 /// Checks that PROJECT contains no git conflict.
