@@ -243,24 +243,27 @@ fn selector_labels_from_kustomize_are_left_to_the_user() {
     assert!(line.contains("by hand"), "{line}");
 }
 
-/// kubebuilder 2 didn't record the name of a project, nor its layout.
+/// kubebuilder 2 didn't record the name of a project, nor its layout. Version 3-alpha has both.
 #[test]
-fn imports_projects_of_version_2() {
-    let original = original();
-    original.write(
-        "PROJECT",
-        "domain: example.com\nrepo: example.com/cups\nresources:\n- group: crew\n  kind: Cup\n  version: v1\nversion: \"2\"\n",
-    );
-    let (folder, ran) = import(&original);
-    let ran = ran.ok();
-    assert!(has_row(&ran, "CRD cups.crew.example.com ", "same"), "{}", ran.out);
-    let tree = folder.tree();
-    assert!(
-        tree["PROJECT"].contains("projectName: cups\n"),
-        "{}",
-        tree["PROJECT"]
-    );
-    assert!(tree.contains_key("src/api/v1/cup.rs"));
+fn imports_projects_of_older_versions() {
+    let common = "domain: example.com\nrepo: example.com/cups\nresources:\n- group: crew\n  kind: Cup\n  version: v1\n";
+    for (rest, name) in [
+        ("version: \"2\"\n", "cups"),
+        (
+            "layout: go.kubebuilder.io/v2\nprojectName: kitchen\nversion: 3-alpha\nplugins:\n  go.operator-sdk.io/v2-alpha: {}\n",
+            "kitchen",
+        ),
+    ] {
+        let original = original();
+        original.write("PROJECT", &format!("{common}{rest}"));
+        let (folder, ran) = import(&original);
+        let ran = ran.ok();
+        assert!(has_row(&ran, "CRD cups.crew.example.com ", "same"), "{}", ran.out);
+        let tree = folder.tree();
+        let project = &tree["PROJECT"];
+        assert!(project.contains(&format!("projectName: {name}\n")), "{project}");
+        assert!(tree.contains_key("src/api/v1/cup.rs"));
+    }
 }
 
 /// Some projects move the directories that kubebuilder scaffolds, and some only have their CRDs in

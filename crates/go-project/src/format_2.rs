@@ -1,5 +1,5 @@
-//! PROJECT in format version 2, as written by kubebuilder 2 and operator-sdk 1.0. It lacks the name
-//! and the layout of the project, and only has the names of kinds.
+//! PROJECT in format versions 2 and 3-alpha, as written by kubebuilder 2 and operator-sdk 1. They only
+//! have the names of kinds; version 2 lacks the name and the layout of the project as well.
 
 use anyhow::Result;
 use rbuilder_yaml::describe_failure;
@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use super::read_repo;
 use crate::tree::Tree;
 
-/// Converts PROJECT from version 2 to 3. `None` for any other version.
+/// Converts PROJECT from version 2 or 3-alpha to 3. `None` for any other version.
 pub(crate) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
     let path = crate::project::FILE;
     let old: Value = rbuilder_yaml::parse(text).map_err(|error| describe_failure(path, text, &error))?;
-    if old["version"] != "2" && old["version"] != 2 {
+    let is_old = ["2", "3-alpha"].iter().any(|version| old["version"] == *version);
+    if !is_old && old["version"] != 2 {
         return Ok(None);
     }
     let domain = old["domain"].as_str().unwrap_or_default();
@@ -37,7 +38,7 @@ pub(crate) fn to_format_3(text: &str, tree: &Tree) -> Result<Option<String>> {
         "resources": resources,
         "version": "3",
     });
-    for key in ["domain", "multigroup", "repo"] {
+    for key in ["domain", "layout", "multigroup", "projectName", "repo"] {
         if !old[key].is_null() {
             project[key] = old[key].clone();
         }
