@@ -1,6 +1,6 @@
 //! With `keep_going`, an error only prevents output that needs the broken part of the source.
 
-use rbuilder_generator::{Generated, KindOutcome, Options, SourceSet, generate};
+use rbuilder_generator::{Generated, KindOutcome, Options, Severity, SourceSet, generate};
 
 const MANIFEST: &str =
     "[package]\nname = \"cafe\"\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\nserde = \"1\"\n";
@@ -383,19 +383,28 @@ fn missing_path_dependency_affects_kinds_that_need_it() {
         &[CUP, POT],
         &[],
     );
-    let made = run(&files("size: i32,"), true);
-    let said = made
-        .diagnostics
-        .iter()
-        .map(|said| (said.message.as_str(), said.help.as_deref().unwrap_or_default()));
+    let mut files = files("size: i32,");
+    let rule = "#[rbac(groups = \"\", resources = \"pods\", verbs = \"get\")]\npub fn reconcile() {}\n";
+    files[2].1.push_str(rule);
+    check("roles as well", &files, &[CUP, POT, ROLE], &[]);
+    let made = run(&files, true);
+    let said = made.diagnostics.iter().map(|said| {
+        (
+            said.severity,
+            said.message.as_str(),
+            said.help.as_deref().unwrap_or_default(),
+        )
+    });
     assert_eq!(
         said.collect::<Vec<_>>(),
         [
             (
+                Severity::Warning,
                 "no `Cargo.toml` for the path dependency `lids` in `../lids`",
                 "check out the repository that has it, or correct the path",
             ),
             (
+                Severity::Warning,
                 "no `Cargo.toml` for the path dependency `spouts` in `deps/spouts`",
                 "run `git submodule update --init`",
             ),

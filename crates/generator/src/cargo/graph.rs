@@ -19,18 +19,18 @@ use super::manifest::{K8sOpenapi, Manifest};
 use super::metadata::Selection;
 use super::targets;
 use super::workspace;
-use crate::Diagnostic;
 use crate::package::{Dependency, LockedDependency, Obstacle, PackageId};
 use crate::resolve;
 use crate::sources::{Sources, join};
+use crate::{Diagnostic, FileRange};
 
 pub(super) type Index = usize;
 
 pub(super) struct Graph<'a> {
     pub(super) sources: &'a dyn Sources,
     pub(super) problems: Vec<Diagnostic>,
-    /// Path dependencies without a manifest, e.g. submodules that aren't checked out. Reported only
-    /// if a kind needs one of their types.
+    /// Path dependencies without a manifest, e.g. submodules that aren't checked out. Only a warning,
+    /// because a kind or webhook that needs one of their types reports an error of its own.
     pub(super) missing: Vec<Diagnostic>,
     pub(super) nodes: Vec<Node>,
     by_folder: BTreeMap<String, Index>,
@@ -306,7 +306,7 @@ impl<'a> Graph<'a> {
             reason: reason.clone(),
             help: help.to_owned(),
         });
-        let problem = super::file::manifest_error(&path, range, reason).help(help);
+        let problem = Diagnostic::warning(FileRange::new(path, range), reason).help(help);
         self.missing.push(problem);
     }
 

@@ -28,7 +28,7 @@ pub use summary::{PackageSummary, summarize_package};
 pub use workspace::{Membership, find_membership};
 
 use crate::kube_release::KubeRelease;
-use crate::report::{Concern, Report};
+use crate::report::Report;
 use crate::sources::Sources;
 use crate::{Diagnostic, Options};
 use rbuilder_diagnostic::suggest;
@@ -55,10 +55,8 @@ pub(crate) fn read_manifests<'a>(
     let problems = std::mem::take(&mut graph.problems);
     problems.into_iter().for_each(|problem| report.push(problem));
     let is_readable = !report.has_errors();
-    let outer = report.set_concern(Concern::Markers);
     let missing = std::mem::take(&mut graph.missing);
     missing.into_iter().for_each(|problem| report.push(problem));
-    report.set_concern(outer);
     match found {
         Ok(found) => is_readable.then(|| Manifests {
             packages: found.packages,
