@@ -413,3 +413,95 @@ fn adopt_works_after_init_in_package() {
     settle(&folder);
     assert!(folder.tree()["charts/cafe/templates/cup.yaml"].contains("int64"));
 }
+
+/// Packages of a workspace, each with one type in its library, and the only CRD of both.
+fn workspace(op: &str, api: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("Cargo.toml", "[workspace]\nmembers = [\"op\", \"api\"]\n");
+    for (name, lib) in [("op", op), ("api", api)] {
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nedition = \"2024\"\n\n[dependencies]\nkube = \"3\"\nschemars = \"1\"\n"
+        );
+        folder.write(&format!("{name}/Cargo.toml"), &manifest);
+        folder.write(&format!("{name}/src/lib.rs"), lib);
+    }
+    folder.write("deploy/cups.yaml", &crd("Cup"));
+    folder
+}
+
+/// A client often declares the few fields of a kind that it needs.
+#[test]
+fn kind_that_two_packages_define_is_not_written() {
+    let (whole, partial) = (kind("Cup", SIZE), kind("Cup", "pub label: String"));
+    for (op, api, advice, skip_in) in [
+        (
+            &whole,
+            &partial,
+            "deploy/cups.yaml equals the definition at op/src/lib.rs:3:12: keep it, and add `skip = [\"Cup.x.io\"]` to \
+             `[package.metadata.rbuilder]` in api/Cargo.toml",
+            Some("api/Cargo.toml"),
+        ),
+        (
+            &partial,
+            &whole,
+            "deploy/cups.yaml equals the definition at api/src/lib.rs:3:12: keep it, and add `skip = [\"Cup.x.io\"]` to \
+             `[package.metadata.rbuilder]` in op/Cargo.toml",
+            Some("op/Cargo.toml"),
+        ),
+        (
+            &whole,
+            &whole,
+            "deploy/cups.yaml equals the definitions at api/src/lib.rs:3:12 and op/src/lib.rs:3:12: keep one of them, and add \
+             `skip = [\"Cup.x.io\"]` to `[package.metadata.rbuilder]` in api/Cargo.toml or op/Cargo.toml",
+            Some("op/Cargo.toml"),
+        ),
+        (
+            &partial,
+            &partial,
+            "deploy/cups.yaml equals none of the definitions at api/src/lib.rs:3:12 and op/src/lib.rs:3:12: keep one of them",
+            None,
+        ),
+    ] {
+        let folder = workspace(op, api);
+        let said = folder.run("adopt").ok().out;
+        for part in [
+            "op/src/lib.rs:3:12: kind `Cup` in group `x.io` is defined twice, here and in `api/src/lib.rs`",
+            "api/src/lib.rs:3:12: kind `Cup` in group `x.io` is defined twice, here and in `op/src/lib.rs`",
+            advice,
+        ] {
+            assert!(said.contains(part), "{part:?} is missing in\n{said}");
+        }
+        let before = folder.tree();
+        assert!(before.values().all(|text| !text.contains("skip")));
+        for command in ["manifests", "manifests --check", "manifests --stdout"] {
+            let ran = folder.run(command);
+            assert_eq!((ran.code, folder.tree()), (1, before.clone()), "{command}");
+            assert!(ran.err.contains(advice), "{}", ran.err);
+            assert!(!ran.err.contains("storage = false"), "{}", ran.err);
+        }
+        let Some(path) = skip_in else { continue };
+        let skip = "[package.metadata.rbuilder]\nskip = [\"Cup.x.io\"]\n\n[dependencies]";
+        folder.replace(path, "[dependencies]", skip);
+        settle(&folder);
+        assert!(folder.tree()["deploy/cups.yaml"].contains("size:"));
+    }
+}
+
+#[test]
+fn kind_is_skipped_in_all_packages_with_a_version_of_it() {
+    let broken = kind("Cup", "pub size: Size").replace("\"v1\"", "\"v2\", storage = false");
+    let folder = workspace(&kind("Cup", SIZE), &broken);
+    let before = folder.tree()["deploy/cups.yaml"].clone();
+    folder.run("adopt").ok();
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert_eq!(tree["deploy/cups.yaml"], before);
+    for path in ["op/Cargo.toml", "api/Cargo.toml"] {
+        assert!(tree[path].contains("\"Cup.x.io\","), "{}", tree[path]);
+    }
+    folder.replace("api/src/lib.rs", "Size", "i32");
+    settle(&folder);
+    let tree = folder.tree();
+    assert!(tree["deploy/cups.yaml"].contains("name: v2"));
+    assert!(tree.values().all(|text| !text.contains("skip")));
+}

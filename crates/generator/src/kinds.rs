@@ -22,8 +22,13 @@ pub struct KindSummary {
     pub versions: Vec<String>,
     /// Where the struct of the first version is.
     pub place: FileRange,
-    /// The folder of the package.
+    /// The folder of the package with the first version.
     pub package: String,
+    /// The folders of all packages with a version of the kind, starting with `package`.
+    pub packages: Vec<String>,
+    /// The definitions, if several packages define the same version. None of them is written, so
+    /// the outcome is [`KindOutcome::HeldBack`]. Empty for every other kind.
+    pub duplicates: Vec<Duplicate>,
     /// Warnings about code that modifies the result of `crd()`, as indexes into the list of
     /// diagnostics.
     pub patches: Vec<usize>,
@@ -38,6 +43,21 @@ impl KindSummary {
         fits(item, &self.kind, &self.group)
     }
 }
+
+/// One of several definitions of a kind, each in a package of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    /// Where the struct of its first version is, and thus its error.
+    pub place: FileRange,
+    /// The folder of the package.
+    pub package: String,
+    /// The CRD of this definition alone. `None` if the definition has errors of its own.
+    pub crd: Option<String>,
+}
+
+/// The help of the errors at [`KindSummary::duplicates`]. Callers that know the existing CRD can
+/// replace it by better advice.
+pub const KEEP_ONE: &str = "keep one: in the Cargo.toml of each other package, list the kind in `skip` below `[package.metadata.rbuilder]`";
 
 /// The outcome of a run for a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +87,8 @@ pub(crate) struct Kind {
     pub(crate) versions: Vec<String>,
     pub(crate) place: FileRange,
     pub(crate) package: String,
+    pub(crate) packages: Vec<String>,
+    pub(crate) duplicates: Vec<Duplicate>,
     pub(crate) patches: Vec<FileRange>,
     pub(crate) state: State,
 }
@@ -126,6 +148,8 @@ pub(crate) fn summarize_kinds(
             versions: kind.versions,
             place: kind.place,
             package: kind.package,
+            packages: kind.packages,
+            duplicates: kind.duplicates,
         })
         .collect()
 }

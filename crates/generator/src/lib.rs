@@ -54,7 +54,7 @@ use std::ops::Range;
 pub use cargo::{FETCH, Membership, PackageSummary, find_membership, summarize_package};
 pub use codes::{Allows, Code, Levels};
 pub use fields::{FieldPath, FieldPlace, find_fields};
-pub use kinds::{KindOutcome, KindSummary};
+pub use kinds::{Duplicate, KEEP_ONE, KindOutcome, KindSummary};
 pub use kubernetes_kinds::{KubernetesKind, explain_unknown_kind, find_kubernetes_kind, is_kubernetes_group};
 pub use rbuilder_catalogue::{Catalogue, Minor, versions};
 pub use rbuilder_diagnostic::Severity;

@@ -210,12 +210,15 @@ fn has_errors(plan: &Plan, tree: &Tree, request: &Request, skipped: Vec<String>)
 }
 
 /// Chooses the kinds to skip, by package directory: unreadable kinds, and kinds whose CRD shares a
-/// file with other objects.
+/// file with other objects. A kind is skipped in all packages that have a version of it, because
+/// the versions of the others alone aren't its CRD.
 fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Skip>>> {
     let mut skips: BTreeMap<String, Vec<Skip>> = BTreeMap::new();
     for kind in survey.kinds.iter().filter(|kind| !kind.summary.group.is_empty()) {
         let reason = match &kind.state {
             KindState::Skipped(_) => continue,
+            // Which definition to skip is the user's decision.
+            KindState::Unreadable(_) if !kind.summary.duplicates.is_empty() => continue,
             KindState::Unreadable(reasons) => match reasons.first() {
                 Some(reason) => reason.text.clone(),
                 None => continue,
@@ -225,21 +228,24 @@ fn choose_skips(tree: &Tree, survey: &Survey) -> Result<BTreeMap<String, Vec<Ski
                 None => continue,
             },
         };
-        let folder = &kind.summary.package;
-        let path = manifest_of(folder);
-        // An `only` list makes `skip` unnecessary.
-        if tree.read(&path)?.is_none_or(|text| has_only(&text)) {
-            continue;
+        for folder in &kind.summary.packages {
+            // An `only` list makes `skip` unnecessary.
+            if tree
+                .read(&manifest_of(folder))?
+                .is_none_or(|text| has_only(&text))
+            {
+                continue;
+            }
+            skips.entry(folder.clone()).or_default().push(Skip {
+                kind: format!("{}.{}", kind.summary.kind, kind.summary.group),
+                reason: reason.clone(),
+            });
         }
-        skips.entry(folder.clone()).or_default().push(Skip {
-            kind: format!("{}.{}", kind.summary.kind, kind.summary.group),
-            reason,
-        });
     }
     Ok(skips)
 }
 
-fn manifest_of(folder: &str) -> String {
+pub(super) fn manifest_of(folder: &str) -> String {
     match folder {
         "" => MANIFEST.to_owned(),
         folder => format!("{folder}/{MANIFEST}"),

@@ -46,10 +46,11 @@ pub(super) fn reconsider_skips(
 ) -> Result<Reconsidered> {
     let mut items: BTreeMap<String, Vec<SkippedKind>> = BTreeMap::new();
     for kind in kinds {
-        let folder = &kind.summary.package;
-        if matches!(kind.state, KindState::Skipped(_)) && !items.contains_key(folder) {
-            let text = tree.read(&manifest_of(folder))?.unwrap_or_default();
-            items.insert(folder.clone(), list_skipped(&text));
+        for folder in &kind.summary.packages {
+            if matches!(kind.state, KindState::Skipped(_)) && !items.contains_key(folder) {
+                let text = tree.read(&manifest_of(folder))?.unwrap_or_default();
+                items.insert(folder.clone(), list_skipped(&text));
+            }
         }
     }
     // Reading the kinds again takes time, so only do it if `skip` has items.
@@ -64,28 +65,27 @@ pub(super) fn reconsider_skips(
     let mut removed: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (_, found) = manifests::generate_in_memory(plan, tree, &without_skips, &mut drop)?;
     for summary in found.kinds {
-        let item = items
-            .get(&summary.package)
-            .and_then(|items| items.iter().find(|item| summary.is_named(&item.kind)));
-        let (KindOutcome::Readable { .. }, Some(item)) = (&summary.outcome, item) else {
+        if !matches!(summary.outcome, KindOutcome::Readable { .. }) {
             continue;
-        };
+        }
         let key = key_of(&summary);
         let is_hindered = || {
             let mut surveyed = kinds.iter().filter(|kind| key_of(&kind.summary) == key);
             surveyed.any(|kind| kind.obstacle(is_deployed).is_some())
         };
-        let outcome = match item.reason {
-            None => ReadableByNow::Kept,
-            Some(SkipReason::Hindered) if is_hindered() => ReadableByNow::Hindered,
-            Some(_) => ReadableByNow::Removed,
-        };
-        reconsidered.0.insert(key, outcome);
-        if outcome == ReadableByNow::Removed {
-            removed
-                .entry(summary.package)
-                .or_default()
-                .push(item.kind.clone());
+        for folder in &summary.packages {
+            let of_package = items.get(folder);
+            let item = of_package.and_then(|items| items.iter().find(|item| summary.is_named(&item.kind)));
+            let Some(item) = item else { continue };
+            let outcome = match item.reason {
+                None => ReadableByNow::Kept,
+                Some(SkipReason::Hindered) if is_hindered() => ReadableByNow::Hindered,
+                Some(_) => ReadableByNow::Removed,
+            };
+            reconsidered.0.insert(key.clone(), outcome);
+            if outcome == ReadableByNow::Removed {
+                removed.entry(folder.clone()).or_default().push(item.kind.clone());
+            }
         }
     }
     for (folder, kinds) in &removed {

@@ -7,7 +7,7 @@ use rbuilder_generator::{Findings, KindOutcome, KindSummary, Sources};
 
 use super::committed::{CommittedCrd, CommittedCrds, find_committed};
 use super::compare::Comparison;
-use crate::commands::manifests::{self, CrdPlace, Request};
+use crate::commands::manifests::{self, CrdPlace, ExistingCrd, Request};
 use crate::commands::written_roles::OfferedMarkers;
 use crate::edit::selection::RUN_AGAIN;
 use crate::plan::Plan;
@@ -133,11 +133,12 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &Know
     places.sort(&mut committed);
     let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
     // To save memory, compare and drop each CRD as soon as it is generated.
-    let (sources, found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
+    let (sources, mut found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
         if let Some(comparison) = compare(&committed, &file.text) {
             comparisons.insert(file.path, comparison);
         }
     })?;
+    manifests::compare_duplicates(&mut found, &sources, &|kind| Ok(find_existing(&committed, kind)))?;
     let mut kinds: Vec<SurveyedKind> = found
         .kinds
         .iter()
@@ -206,6 +207,16 @@ fn find_by_kind(committed: &CommittedCrds, group: &str, kind: &str) -> Option<St
     let mut crds = committed.iter();
     let found = crds.find(|(_, files)| files.iter().any(|file| file.is_of(group, kind)));
     found.map(|(name, _)| name.clone())
+}
+
+/// The committed CRD that `manifests` writes.
+fn find_existing(committed: &CommittedCrds, kind: &KindSummary) -> Option<ExistingCrd> {
+    let files = committed.get(&format!("{}.{}", kind.plural, kind.group))?;
+    let file = files.first()?;
+    Some(ExistingCrd {
+        path: file.path.clone(),
+        value: file.value.clone()?,
+    })
 }
 
 fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {

@@ -99,8 +99,8 @@ impl Layout {
         std::iter::once(&self.crds).chain(&self.copies)
     }
 
-    fn crd_paths(&self, manifest: &str) -> BTreeSet<String> {
-        let (group, plural) = split_manifest(manifest);
+    /// The paths of a CRD, sorted.
+    pub(super) fn crd_paths(&self, group: &str, plural: &str) -> BTreeSet<String> {
         let paths = self.crd_places().filter_map(|place| place.path(group, plural));
         paths.collect()
     }
@@ -196,10 +196,10 @@ impl Generated {
             plan.replace(tree, &path, &file.text)?;
             return check_replaced(plan, &path, &file.path);
         };
-        for path in request.layout.crd_paths(name) {
+        let (group, plural) = split_manifest(name);
+        for path in request.layout.crd_paths(group, plural) {
             let is_shared = request.layout.crd_places().any(|place| place.is_shared(&path));
             if is_shared || is_rendered(tree, &path)? {
-                let (group, plural) = split_manifest(name);
                 let crds = self.shared.entry(path.clone()).or_default();
                 crds.insert(format!("{plural}.{group}"), file.text.clone());
             } else if request.options.version.is_some() {

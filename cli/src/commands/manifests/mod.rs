@@ -3,6 +3,7 @@
 mod breaking;
 mod crd_place;
 mod definition;
+mod duplicates;
 mod fix;
 mod generated_paths;
 mod held_back;
@@ -31,7 +32,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use rbuilder_generator::{
-    Allows, Diagnostic, Findings, Levels, Options, OutputFile, Product, ProjectKinds, Sources, generate_each,
+    Allows, Diagnostic, Findings, KindSummary, Levels, Options, OutputFile, Product, ProjectKinds, Sources,
+    generate_each,
 };
 use serde_json::{Value, json};
 
@@ -46,6 +48,7 @@ use crate::tree::{Tree, TreeSources};
 
 pub(super) use crd_place::CrdPlace;
 use definition::read_changed_files;
+pub(super) use duplicates::{ExistingCrd, compare_duplicates};
 pub(super) use generated_paths::GeneratedPaths;
 use layout::Generated;
 use loss::{add_losses, find_losses};
@@ -128,7 +131,7 @@ pub(super) fn collect_manifests(
     let sources = sources(&Plan::default(), tree)?;
     let request = &request.with_settings(tree)?;
     let mut files = Vec::new();
-    let found = read(&sources, request, &mut |file| files.push(file))?;
+    let found = read(tree, &sources, request, &mut |file| files.push(file))?;
     Ok((files, found))
 }
 
@@ -137,7 +140,7 @@ pub(super) fn read_definitions(tree: &Tree, request: &Request) -> Result<Rendere
     let sources = sources(&Plan::default(), tree)?;
     let mut request = request.with_settings(tree)?;
     request.options.definitions = true;
-    read(&sources, &request, &mut |_| {})
+    read(tree, &sources, &request, &mut |_| {})
 }
 
 fn print(files: &[OutputFile], found: &RenderedDiagnostics, output: Output, shell: &mut Shell) {
@@ -180,6 +183,7 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
         }
     });
     release(std::mem::take(&mut found.source), request);
+    name_existing(&mut found, tree, &sources, request)?;
     let is_complete = !has_errors(&found.diagnostics);
     let mut is_empty = false;
     if is_complete || options.keep_going {
@@ -261,6 +265,12 @@ pub(super) fn add_to_plan(plan: &mut Plan, tree: &Tree, request: &Request) -> Re
     Ok(rendered)
 }
 
+/// Adds the existing CRD to errors about kinds with several definitions.
+fn name_existing(found: &mut Findings, tree: &Tree, sources: &TreeSources, request: &Request) -> Result<()> {
+    let read = |kind: &KindSummary| duplicates::read_existing(tree, &request.layout, kind);
+    compare_duplicates(found, sources, &read)
+}
+
 fn apply_levels(diagnostics: Vec<Diagnostic>, allows: &mut Allows, levels: &Levels) -> Vec<Diagnostic> {
     let said = diagnostics.into_iter().filter(|said| !allows.covers(said));
     said.filter_map(|said| levels.apply(said)).collect()
@@ -289,6 +299,7 @@ fn release<T>(value: T, request: &Request) {
 }
 
 fn read(
+    tree: &Tree,
     sources: &TreeSources,
     request: &Request,
     each: &mut dyn FnMut(OutputFile),
@@ -300,6 +311,7 @@ fn read(
         each(file);
     });
     release(std::mem::take(&mut found.source), request);
+    name_existing(&mut found, tree, sources, request)?;
     if is_empty && !has_errors(&found.diagnostics) {
         let said = explain_nothing(&found, sources);
         found.diagnostics.extend(said);

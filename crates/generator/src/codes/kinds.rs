@@ -40,6 +40,7 @@ pub(super) const CODES: &[Code] = &[
         messages: &[
             "kinds `{}` and `{}` of group `{}` share the name `{}`",
             "kind `{}` conflicts with the list kind of `{}` in group `{}`",
+            "kind `{}` in group `{}` is defined {}, here and in {}",
             "duplicate version of kind `{}` in group `{}`: `{}`",
             "duplicate version `{}`",
             "duplicate shortname `{}`",

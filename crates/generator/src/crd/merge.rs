@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rbuilder_diagnostic::Severity;
 use rbuilder_syntax::{Conversion, CustomResource};
 
-use super::{Names, storage};
+use super::{Names, duplicates, storage};
 use crate::advice;
 use crate::gap::{Gap, GapSort};
 use crate::package::Orphan;
@@ -86,9 +86,16 @@ fn place(package: &Package, (id, resource): &(TypeId, &CustomResource)) -> Place
 }
 
 fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
+    let groups = duplicates::group_by_package(package, versions);
+    if !groups.is_empty() {
+        // The definitions are alternatives, so they don't have to fit into a single CRD.
+        return duplicates::report_duplicates(package, versions, &groups, report);
+    }
+    let mut is_repeated = false;
     for pair in versions.windows(2) {
         let [(_, first), (_, second)] = pair else { continue };
         if first.version == second.version {
+            is_repeated = true;
             let message = format!(
                 "duplicate version of kind `{}` in group `{}`: `{}`",
                 second.kind, second.group, second.version
@@ -119,7 +126,7 @@ fn check(package: &Package, versions: &Versions<'_>, report: &mut Report) {
         && !versions
             .iter()
             .any(|version| has_wrong_attribute(package, version, report));
-    if is_whole {
+    if is_whole && !is_repeated {
         check_storage(package, versions, report);
     }
     check_conversion(package, versions, report);

@@ -2,6 +2,7 @@
 
 mod check;
 mod conversion;
+mod duplicates;
 mod merge;
 mod patched;
 mod print;
@@ -87,7 +88,7 @@ pub(crate) fn crd_files(
     let mut descriptors = DescriptorPlaces::default();
     let kinds = merge::group_versions(package, report);
     let patches = patched::find_patches(package, &kinds);
-    let summaries = summary::list_kinds(package, &kinds, &patches, report);
+    let mut summaries = summary::list_kinds(package, &kinds, &patches, report);
     let mut schemas = Schemas::new(package, report);
     for (position, versions) in kinds.values().enumerate() {
         let concern = Concern::Kind(position);
@@ -108,6 +109,14 @@ pub(crate) fn crd_files(
                 Some(Version { is_stored, ..made })
             })
             .collect();
+        let groups = duplicates::group_by_package(package, versions);
+        if !groups.is_empty() {
+            let report = schemas.report();
+            summaries[position].duplicates =
+                duplicates::print_duplicates(package, versions, &groups, made, options, report);
+            versions.iter().for_each(|(id, _)| schemas.forget(*id));
+            continue;
+        }
         // Generate one CRD at a time, so that only one large CRD is in memory.
         let made = made.into_iter().collect::<Option<Vec<_>>>();
         if let Some(made) = &made {

@@ -36,6 +36,7 @@ pub(super) fn list_kinds(
                 .map(|place| FileRange::new(report.files.path(place.file), place.span.range()))
                 .collect(),
             state: State::Asked(position),
+            packages: list_packages(package, versions),
             ..unnamed(package, package.item(versions[0].0), report)
         })
         .collect();
@@ -66,9 +67,25 @@ pub(super) fn list_kinds(
         if !known.versions.contains(&resource.version) {
             known.versions.push(resource.version.clone());
         }
+        let folder = &package.member(item.module).folder;
+        if !known.packages.contains(folder) {
+            known.packages.push(folder.clone());
+        }
     }
     kinds.extend(skipped.into_values());
     kinds
+}
+
+/// Lists the folders of the packages with a version of a kind, in the order of the versions.
+fn list_packages(package: &Package, versions: &Versions<'_>) -> Vec<String> {
+    let mut folders: Vec<String> = Vec::new();
+    for (id, _) in versions {
+        let folder = &package.member(package.item(*id).module).folder;
+        if !folders.contains(folder) {
+            folders.push(folder.clone());
+        }
+    }
+    folders
 }
 
 pub(super) fn find_unread(package: &Package) -> Vec<TypeId> {
@@ -103,6 +120,8 @@ fn unnamed(package: &Package, item: &TypeItem, report: &Report) -> Kind {
         versions: Vec::new(),
         place: FileRange::new(report.files.path(item.file), range),
         package: package.member(item.module).folder.clone(),
+        packages: vec![package.member(item.module).folder.clone()],
+        duplicates: Vec::new(),
         patches: Vec::new(),
         state: State::Asked(usize::MAX),
     }
