@@ -93,10 +93,12 @@ impl Marker {
             }
         }
         for added in after.without(before) {
-            if !arguments
-                .iter()
-                .any(|argument| name_of(argument) == name_of(added))
-            {
+            // Only arguments in parentheses can occur several times.
+            let is_same = |argument: &String| match added.ends_with(')') {
+                true => argument == added,
+                false => name_of(argument) == name_of(added),
+            };
+            if !arguments.iter().any(is_same) {
                 arguments.push(added.clone());
             }
         }
