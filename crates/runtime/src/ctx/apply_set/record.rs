@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(record.objects[0].uid.as_deref(), Some("2"));
         assert_eq!(record.to_annotation(&owner()).unwrap(), later);
         let entry = record.objects[0].entry.clone();
-        record.add_wanted(&[entry.clone()]);
+        record.add_wanted(std::slice::from_ref(&entry));
         record.set_uid(&entry, Some("3".to_owned()));
         let text = record.to_annotation(&owner()).unwrap();
         assert_eq!(text, later.replace("/2/", "/3/"));
