@@ -402,6 +402,16 @@ mod tests {
 
     use super::*;
 
+    fn write_program(path: &Path) {
+        std::fs::write(path, "").expect("a file");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(path, mode).expect("its owner");
+        }
+    }
+
     #[test]
     fn finds_kubectl_on_the_path_before_other_places() {
         let temp = tempfile::tempdir().expect("a temporary folder");
@@ -410,7 +420,7 @@ mod tests {
             std::fs::create_dir(folder).expect("a folder");
         }
         let file = format!("kubectl{}", std::env::consts::EXE_SUFFIX);
-        std::fs::write(second.join(&file), "").expect("a file");
+        write_program(&second.join(&file));
         let find = |path: &[&Path], assets: Option<&Path>| {
             let var = |name: &str| match name {
                 "PATH" => Some(std::env::join_paths(path).expect("paths")),
@@ -421,10 +431,10 @@ mod tests {
         assert_eq!(find(&[&first, &second], None), Some(second.join(&file)));
         assert_eq!(find(&[&first], Some(&second)), Some(second.join(&file)));
         assert_eq!(find(&[&first], Some(Path::new(""))), None);
-        std::fs::write(first.join(&file), "").expect("a file");
+        write_program(&first.join(&file));
         assert_eq!(find(&[&first, &second], None), Some(first.join(&file)));
         assert_eq!(find(&[Path::new("."), Path::new("")], None), None);
-        std::fs::write(installed.join(&file), "").expect("a file");
+        write_program(&installed.join(&file));
         assert_eq!(find(&[Path::new(".")], None), Some(installed.join(&file)));
     }
 

@@ -42,10 +42,23 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).find_map(|folder| program_in(&folder, name))
 }
 
-/// Finds a program in a directory. Relative directories are ignored.
+/// Finds a program in a directory. Relative directories are ignored, and so are files that nobody may
+/// execute, like in a shell.
 pub fn program_in(folder: &Path, name: &str) -> Option<PathBuf> {
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    (folder.is_absolute() && program.is_file()).then_some(program)
+    (folder.is_absolute() && is_executable(&program)).then_some(program)
+}
+
+#[cfg(unix)]
+fn is_executable(program: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = std::fs::metadata(program);
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(program: &Path) -> bool {
+    program.is_file()
 }
 
 /// Returns a directory outside of any project to run a program in.
@@ -189,6 +202,19 @@ mod tests {
         for folder in [".", "", "bin", "../../../../../../../../bin"] {
             assert_eq!(program_in(Path::new(folder), "sh"), None, "{folder}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn ignores_files_that_cannot_be_executed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let program = folder.path().join("kubectl");
+        std::fs::write(&program, "").expect("a file");
+        assert_eq!(program_in(folder.path(), "kubectl"), None);
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).expect("its owner");
+        assert_eq!(program_in(folder.path(), "kubectl"), Some(program));
     }
 
     #[test]
