@@ -709,7 +709,7 @@ fn rejects_uncertain_moves() {
             "config/rbac/kustomization.yaml",
             "resources:",
             "resources: &all",
-            "replace the old entry with this one by hand",
+            "replace the old entries with these by hand",
         ),
     ] {
         let folder = begun("", &["create api --group cache --version v1 --kind Cup"]);

@@ -368,6 +368,10 @@ impl LayoutChange {
                 changes.entry(path).or_default().added.insert(to[length].clone());
             }
         }
+        let targets = self.modules.iter().map(|(_, to)| to);
+        let replaced: BTreeSet<&[String]> = targets
+            .flat_map(|to| (1..=to.len()).map(|length| &to[..length]))
+            .collect();
         for from in self
             .modules
             .iter()
@@ -375,7 +379,7 @@ impl LayoutChange {
             .chain(self.modules.gone())
         {
             // A group's new module may have the same name as a module that moves into it.
-            let is_replaced = self.modules.iter().any(|(_, to)| to.starts_with(from));
+            let is_replaced = replaced.contains(from);
             if let (Some((name, above)), false) = (from.split_last(), is_replaced) {
                 let change = changes.entry(file_of(above)).or_default();
                 change.removed.insert(name.clone());
@@ -398,21 +402,27 @@ impl LayoutChange {
         }
     }
 
+    /// Renames the entries of moved files, in one edit for each kustomization.
     fn rename_entries(&self, texts: &mut Files) -> Result<()> {
+        let mut renamed: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
         for (from, to) in &self.files {
-            let (Some((folder, old)), Some((_, new))) = (from.rsplit_once('/'), to.rsplit_once('/')) else {
-                continue;
-            };
+            if let (Some((folder, old)), Some((_, new))) = (from.rsplit_once('/'), to.rsplit_once('/'))
+                && MANIFESTS.contains(&folder)
+            {
+                renamed.entry(folder).or_default().insert(old, new);
+            }
+        }
+        for (folder, names) in renamed {
             let list = format!("{folder}/kustomization.yaml");
-            let Some(text) = texts.get(&list).filter(|_| MANIFESTS.contains(&folder)) else {
-                continue;
-            };
-            let edited = kustomization::replace(text, kustomization::RESOURCES, old, new);
+            let Some(text) = texts.get(&list) else { continue };
+            let edited = kustomization::replace_all(text, kustomization::RESOURCES, &names);
             let edited = edited.map_err(|reason| {
+                let entries = names.values().map(|new| format!("- {new}"));
+                let entries = entries.collect::<Vec<_>>().join("\n");
                 let obstacle = Obstacle::new(reason);
                 anyhow!(
                     obstacle
-                        .with_lines("replace the old entry with this one", format!("- {new}"))
+                        .with_lines("replace the old entries with these", entries)
                         .in_file(&list, "")
                 )
             })?;

@@ -96,6 +96,8 @@ pub struct Plan {
     conflicts: BTreeSet<String>,
     /// Old path of each moved file, by new path.
     moves: BTreeMap<String, String>,
+    /// The new paths of each moved file, by its old path.
+    moves_by_source: BTreeMap<String, Vec<String>>,
 }
 
 /// A moved file.
@@ -236,6 +238,8 @@ impl Plan {
         for FileMove { from, to, text } in moves {
             self.merge(tree, to, text)?;
             self.moves.insert(to.clone(), from.clone());
+            let targets = self.moves_by_source.entry(from.clone()).or_default();
+            targets.push(to.clone());
         }
         Ok(())
     }
@@ -250,8 +254,8 @@ impl Plan {
 
     /// Whether a file is deleted because it moves elsewhere.
     pub fn moves_away(&self, path: &str) -> bool {
-        let mut moved = self.moves.keys().filter_map(|to| self.moved_from(to));
-        moved.any(|from| from == path)
+        let mut targets = self.moves_by_source.get(path).into_iter().flatten();
+        targets.any(|to| self.moved_from(to) == Some(path))
     }
 
     /// Records that a file is kept.

@@ -1,12 +1,15 @@
 //! Rejects PROJECT entries that no command writes.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow, bail};
 
 use crate::project::{Project, Resource, names};
 
 /// Checks that a kind's names and parts can be scaffolded alongside the other kinds. Fails with
-/// what the entry lacks, or with the conflicting kind.
-pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<()> {
+/// what the entry lacks, or with the conflicting kind. `share_names` is the result of
+/// [`share_names`].
+pub(super) fn check_resource(project: &Project, resource: &Resource, share_names: bool) -> Result<()> {
     let Resource { kind, version, .. } = resource;
     if resource.api.is_none() && !resource.is_foreign() {
         bail!("kind `{kind}` has no API types in version `{version}`");
@@ -29,7 +32,9 @@ pub(super) fn check_resource(project: &Project, resource: &Resource) -> Result<(
                 other.group
             );
         }
-        check_free_names(project, resource)?;
+        if share_names {
+            check_free_names(project, resource)?;
+        }
     }
     check_group_directory(project, resource)?;
     check_spokes(project, resource)
@@ -40,6 +45,27 @@ pub fn find_other_group<'p>(project: &'p Project, wanted: &Resource) -> Option<&
     let is_other = |other: &&Resource| other.api.is_some() && other.group != wanted.group;
     let mut known = project.known.resources.iter();
     known.find(is_other).filter(|_| !project.known.multigroup)
+}
+
+/// Whether [`check_free_names`] fails for any kind of the project. That function compares a kind with
+/// all others, so calling it for each kind takes time quadratic in their number.
+pub(super) fn share_names(project: &Project) -> bool {
+    let mut owners = BTreeMap::new();
+    project.known.resources.iter().any(|resource| {
+        let kind = &resource.kind;
+        let names = [
+            ("module", names::module_name(kind)),
+            ("object", kind.to_lowercase()),
+            ("plural", resource.plural.clone()),
+            ("type", kind.clone()),
+            ("type", format!("{kind}Spec")),
+            ("type", format!("{kind}Status")),
+        ];
+        let group = (&resource.group, &resource.domain);
+        names
+            .into_iter()
+            .any(|name| *owners.entry((group, name)).or_insert(kind) != kind)
+    })
 }
 
 /// Checks that no other kind in the group would have the same names.

@@ -6,6 +6,8 @@
 //! `create` adds these lines and `delete` removes them. Manifests written by `init` need none; they
 //! are listed in the template of their kustomization (`kustomization.yaml.tera`).
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use rbuilder_templates::{ApiContext, Rendered, WebhookContext};
 
@@ -100,12 +102,53 @@ impl Line {
         }
     }
 
-    /// The entry, if the line is one of `resources` in a kustomization.
-    pub(crate) fn entry(&self) -> Option<&str> {
-        match &self.what {
-            What::Resource(entry) => Some(entry),
-            _ => None,
+    /// Whether [`add_all`](Self::add_all) supports the line.
+    pub(crate) fn is_in_a_list(&self) -> bool {
+        matches!(
+            self.what,
+            What::Module { .. } | What::Kind { .. } | What::Registration { .. } | What::Resource(_)
+        )
+    }
+
+    /// Adds lines of lists to `text`, which has the same result as adding them one by one. Each edit
+    /// parses the file, so the number of edits must not depend on the number of lines.
+    ///
+    /// # Errors
+    /// Fails with the reason if `text` has an unsupported form.
+    pub(crate) fn add_all(lines: &[Line], text: &str) -> Result<String, Obstacle> {
+        let (mut modules, mut reexports, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        let mut calls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for line in lines {
+            match &line.what {
+                What::Module { name, is_public } => modules.push((name.as_str(), *is_public)),
+                What::Kind {
+                    module,
+                    is_public,
+                    reexport,
+                    names,
+                } => {
+                    modules.push((module.as_str(), *is_public));
+                    reexports.push((reexport.as_str(), names.as_str()));
+                }
+                What::Registration { method, call } => calls.entry(method).or_default().push(call),
+                What::Resource(entry) => entries.push(entry.as_str()),
+                _ => return Err(format!("`{}` is not a line of a list", line.shown()).into()),
+            }
         }
+        let mut edited = text.to_owned();
+        if !modules.is_empty() {
+            edited = rust::add_modules(&edited, &modules)?;
+        }
+        if !reexports.is_empty() {
+            edited = rust::add_reexports(&edited, &reexports)?;
+        }
+        for (method, calls) in calls {
+            edited = rust::add_registrations(&edited, method, &calls)?;
+        }
+        if !entries.is_empty() {
+            edited = kustomization::add_resources(&edited, &entries)?;
+        }
+        Ok(edited)
     }
 
     /// Removes the line from `text`. No-op if it is missing.

@@ -29,7 +29,6 @@ pub use self::parts::Parts;
 pub use self::places::{ApiPlaces, controller_module, controller_path, sample_file};
 pub use self::webhook_context::webhook_context;
 use crate::edit::version::Definition;
-use crate::edit::{Obstacle, kustomization};
 use crate::project::{FILE, MAIN, Project, Resource, ScaffoldedFiles, names, shown_version};
 
 /// Binds the manager to its ClusterRole in a project restricted to a namespace.
@@ -78,8 +77,9 @@ pub fn render(project: &Project, release: Option<&'static Release>) -> Result<Sc
     let project = project.as_new(release);
     let mut drawing = Drawing::new(&project)?;
     let resources = &project.known.resources;
+    let share_names = check::share_names(&project);
     for resource in resources {
-        check_resource(&project, resource)
+        check_resource(&project, resource, share_names)
             .and_then(|()| drawing.add_kind(resource))
             .with_context(|| cannot_render(resource))?;
     }
@@ -142,9 +142,9 @@ struct Drawing<'p> {
     scaffold: Scaffold,
     stand_ins: BTreeSet<String>,
     owners: BTreeMap<String, &'p Resource>,
-    /// Entries of kustomizations that are added at the end, in one edit for each file: an edit takes
-    /// as long as the file is.
-    entries: BTreeMap<String, Vec<Line>>,
+    /// Lines that are added at the end, in one edit for each file: an edit takes as long as the file
+    /// is.
+    pending: BTreeMap<String, Vec<Line>>,
 }
 
 impl<'p> Drawing<'p> {
@@ -156,7 +156,7 @@ impl<'p> Drawing<'p> {
             scaffold: Scaffold::default(),
             stand_ins: stand_ins.iter().map(|file| file.path.clone()).collect(),
             owners: BTreeMap::new(),
-            entries: BTreeMap::new(),
+            pending: BTreeMap::new(),
         };
         for file in init_files(project)? {
             drawing.write(file);
@@ -196,12 +196,12 @@ impl<'p> Drawing<'p> {
     }
 
     fn add_line(&mut self, line: &Line) -> Result<()> {
-        if line.entry().is_some() && self.scaffold.files.contains_key(&line.path) {
-            let entries = self.entries.entry(line.path.clone()).or_default();
-            entries.push(line.clone());
+        if line.is_in_a_list() && self.scaffold.files.contains_key(&line.path) {
+            let pending = self.pending.entry(line.path.clone()).or_default();
+            pending.push(line.clone());
             return Ok(());
         }
-        self.add_entries(&line.path)?;
+        self.add_pending(&line.path)?;
         let files = &mut self.scaffold.files;
         let added = match files.get(&line.path) {
             Some(text) => line.add_to(text),
@@ -212,15 +212,14 @@ impl<'p> Drawing<'p> {
         Ok(())
     }
 
-    /// Adds the collected entries of a kustomization.
-    fn add_entries(&mut self, path: &str) -> Result<()> {
-        let lines = self.entries.remove(path).unwrap_or_default();
+    /// Adds the pending lines of a file.
+    fn add_pending(&mut self, path: &str) -> Result<()> {
+        let lines = self.pending.remove(path).unwrap_or_default();
         let Some(first) = lines.first() else {
             return Ok(());
         };
-        let entries: Vec<&str> = lines.iter().filter_map(Line::entry).collect();
-        let text = kustomization::add_resources(self.text(path), &entries)
-            .map_err(|reason| anyhow!(Obstacle::new(reason).in_file(path, &first.shown())))?;
+        let text = Line::add_all(&lines, self.text(path))
+            .map_err(|obstacle| anyhow!(obstacle.in_file(path, &first.shown())))?;
         self.scaffold.files.insert(path.to_owned(), text);
         Ok(())
     }
@@ -320,8 +319,8 @@ impl<'p> Drawing<'p> {
     }
 
     fn finish(mut self) -> Result<Scaffold> {
-        let paths: Vec<String> = self.entries.keys().cloned().collect();
-        paths.iter().try_for_each(|path| self.add_entries(path))?;
+        let paths: Vec<String> = self.pending.keys().cloned().collect();
+        paths.iter().try_for_each(|path| self.add_pending(path))?;
         let resources = self.project.known.resources.iter();
         for imported in resources.filter(|resource| resource.is_imported()) {
             let api = ApiPlaces::of(self.project, imported).context();

@@ -10,10 +10,8 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 /// Entries of a list according to the YAML parser. Empty if the value is not a list.
 pub(super) fn listed(text: &str, key: &str) -> Vec<String> {
     let list = read(text).map(|file| file[key].clone()).unwrap_or_default();
-    let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-    names
-        .map(|name| name.strip_prefix("./").unwrap_or(name).to_owned())
-        .collect()
+    let names = list.as_array().into_iter().flatten().filter_map(entry_name);
+    names.map(str::to_owned).collect()
 }
 
 pub(super) fn is_listed(text: &str, key: &str, entry: &str) -> bool {
@@ -21,8 +19,13 @@ pub(super) fn is_listed(text: &str, key: &str, entry: &str) -> bool {
 }
 
 pub(super) fn is_entry(name: &Value, entry: &str) -> bool {
-    name.as_str()
-        .is_some_and(|name| name.strip_prefix("./").unwrap_or(name) == entry)
+    entry_name(name) == Some(entry)
+}
+
+/// Returns the name of an entry without a leading `./`.
+pub(super) fn entry_name(name: &Value) -> Option<&str> {
+    let name = name.as_str()?;
+    Some(name.strip_prefix("./").unwrap_or(name))
 }
 
 /// Whether each line that looks like an entry is one. That's the case without block scalars,

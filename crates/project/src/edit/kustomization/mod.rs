@@ -8,11 +8,13 @@ mod list;
 mod references;
 pub mod webhooks;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use self::list::{Form, List, ListEntry, find, is_entry, is_listed, is_plain, lines, listed, plain, read};
+use self::list::{
+    Form, List, ListEntry, entry_name, find, is_entry, is_listed, is_plain, lines, listed, plain, read,
+};
 
 pub use self::references::{list_references, resolve_entry};
 
@@ -105,11 +107,11 @@ pub fn enable(text: &str, key: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Fails if the list is not a block list.
 pub fn disable(text: &str, key: &str, entry: &str) -> Result<String, String> {
-    change_entry(text, key, entry, |edited, known| {
+    change_entries(text, key, &[entry], |edited, _, known| {
         let line = &edited[known.line.clone()];
         let dash = known.line.start + line.len() - line.trim_start().len();
         edited.insert_str(dash, "# ");
-        EntryChange::Removed
+        None
     })
 }
 
@@ -118,11 +120,20 @@ pub fn disable(text: &str, key: &str, entry: &str) -> Result<String, String> {
 /// # Errors
 /// Fails if the list is not a block list.
 pub fn replace(text: &str, key: &str, entry: &str, new: &str) -> Result<String, String> {
-    change_entry(text, key, entry, |edited, known| {
+    replace_all(text, key, &BTreeMap::from([(entry, new)]))
+}
+
+/// Replaces entries of a list in place, in one edit. Missing entries are ignored.
+///
+/// # Errors
+/// Fails if the list is not a block list.
+pub fn replace_all(text: &str, key: &str, changes: &BTreeMap<&str, &str>) -> Result<String, String> {
+    let old: Vec<&str> = changes.keys().copied().collect();
+    change_entries(text, key, &old, |edited, entry, known| {
         let line = &edited[known.line.clone()];
         let at = known.line.start + line.find(entry).unwrap_or(0);
-        edited.replace_range(at..at + entry.len(), new);
-        EntryChange::Replaced(new.to_owned())
+        edited.replace_range(at..at + entry.len(), changes[entry]);
+        Some(changes[entry].to_owned())
     })
 }
 
@@ -177,41 +188,53 @@ fn find_commented(text: &str, list: &List, entry: &str) -> Option<Commented> {
     None
 }
 
-enum EntryChange {
-    Removed,
-    Replaced(String),
-}
-
-fn change_entry(
+/// Changes the first occurrence of each entry, in one edit. `edit` changes the line of an entry, and
+/// returns its new name, or `None` if the entry is no longer listed.
+fn change_entries(
     text: &str,
     key: &str,
-    entry: &str,
-    edit: impl FnOnce(&mut String, &ListEntry) -> EntryChange,
+    wanted: &[&str],
+    edit: impl Fn(&mut String, &str, &ListEntry) -> Option<String>,
 ) -> Result<String, String> {
     let (mark, body) = split_mark(text);
-    if !entries(body, key).iter().any(|known| known == entry) {
+    let listed: BTreeSet<String> = entries(body, key).into_iter().collect();
+    let mut wanted: BTreeSet<&str> = wanted.iter().copied().collect();
+    wanted.retain(|entry| listed.contains(*entry));
+    if wanted.is_empty() {
         return Ok(text.to_owned());
     }
     let list = find(body, key)?;
     let Form::Block(..) = list.form else {
         return Err(format!("`{key}` is a flow sequence (`[…]`)"));
     };
-    let unusual = || format!("`{key}` has an unsupported notation");
-    let known = list.entries.iter().find(|known| known.name == entry);
-    let known = known.ok_or_else(unusual)?;
+    let mut left = wanted;
+    let is_first = |known: &&ListEntry| left.remove(known.name.as_str());
+    let found: Vec<&ListEntry> = list.entries.iter().filter(is_first).collect();
+    if !left.is_empty() {
+        return Err(format!("`{key}` has an unsupported notation"));
+    }
     let mut edited = body.to_owned();
-    let change = edit(&mut edited, known);
-    if matches!(change, EntryChange::Removed) && list.entries.len() == 1 {
+    // From the end, because an edit moves the lines below it.
+    let from_the_end = found.iter().rev();
+    let mut changes: BTreeMap<&str, Option<String>> = from_the_end
+        .map(|known| (known.name.as_str(), edit(&mut edited, &known.name, known)))
+        .collect();
+    if changes.len() == list.entries.len() && changes.values().all(Option::is_none) {
         // kustomize accepts an empty list, but not null.
         edited.insert_str(list.key_end, " []");
     }
     check_change(body, &edited, key, |list| {
-        if let Some(at) = list.iter().position(|name| is_entry(name, entry)) {
+        list.retain_mut(|name| {
+            let change = entry_name(name).and_then(|entry| changes.remove(entry));
             match change {
-                EntryChange::Removed => drop(list.remove(at)),
-                EntryChange::Replaced(new) => list[at] = new.into(),
+                None => true,
+                Some(None) => false,
+                Some(Some(new)) => {
+                    *name = new.into();
+                    true
+                }
             }
-        }
+        });
     })?;
     Ok(format!("{mark}{edited}"))
 }

@@ -86,6 +86,11 @@ fn replaces_entry_in_place() {
     );
     assert_eq!(replace(after, COMPONENTS, "../a", "../x").as_deref(), Ok(after));
     assert_eq!(entries(after, COMPONENTS), ["../a/off", "../a/b", "../c"]);
+    let changes = BTreeMap::from([("../a", "../b/longer"), ("../a/b", "../a"), ("../x", "../y")]);
+    assert_eq!(
+        replace_all(before, COMPONENTS, &changes).as_deref(),
+        Ok("components:\n- ../b/longer # why\n- ../a\n- \"../c\"\n")
+    );
 }
 
 #[test]

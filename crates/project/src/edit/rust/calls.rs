@@ -132,8 +132,8 @@ fn ends_in_hash(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// Finds variables bound by `let` to an expression that contains a matching call.
-pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> bool) -> Vec<String> {
+/// Finds the variables bound by `let`, with the calls in their values.
+pub(super) fn find_variables(tokens: &TokenStream) -> Vec<(String, Vec<Call>)> {
     let mut variables = Vec::new();
     for level in levels(tokens) {
         let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';');
@@ -151,9 +151,7 @@ pub(super) fn find_variables(tokens: &TokenStream, wanted: impl Fn(&Call) -> boo
                 continue;
             };
             let value: TokenStream = statement[start..].iter().cloned().collect();
-            if find_calls(&value).iter().any(&wanted) {
-                variables.push(name.to_string());
-            }
+            variables.push((name.to_string(), find_calls(&value)));
         }
     }
     variables

@@ -21,11 +21,11 @@ pub use calls::mentions;
 pub use conversion::{add_conversion, defines_kind, has_conversion};
 pub use handlers::{Handlers, add_handlers};
 pub use main_file::{calls_register, register_webhooks};
-pub use modules::{add_module, add_reexport, compare_names};
-pub use registration::add_registration;
+pub use modules::{add_module, add_modules, add_reexport, add_reexports, compare_names};
+pub use registration::{add_registration, add_registrations};
 pub use removal::{
     function_tokens, has_only_lost, is_bare_module, remove_conversion, remove_function, remove_module,
-    remove_reexport, remove_registration, remove_spoke, unregister_webhooks, uses_module,
+    remove_modules, remove_reexport, remove_registration, remove_spoke, unregister_webhooks, uses_module,
 };
 
 /// rustfmt's `chain_width`: longer method chains are broken.

@@ -1,11 +1,14 @@
 //! Adds method calls on the manager to a `register` function.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use syn::spanned::Spanned;
 use syn::{Expr, FnArg, ItemFn, Pat, PatIdent, Stmt};
 
-use super::calls::{Imports, find_calls, find_functions, find_variables, has_ident, reachable_code};
+use super::calls::{
+    Call, Imports, find_calls, find_functions, find_variables, has_ident, reachable_code, strip_raw_prefix,
+};
 use super::source::{Addition, Source, byte_range, line_starts};
 use super::{CHAIN_WIDTH, MAX_WIDTH};
 use crate::edit::Obstacle;
@@ -18,15 +21,26 @@ use crate::edit::Obstacle;
 /// Fails if the file does not parse, does not have exactly one `register` function, or if the
 /// function does not end in method calls on the manager.
 pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, Obstacle> {
+    add_registrations(text, method, &[call])
+}
+
+/// Adds several calls like [`add_registration`], but parses the file only once.
+///
+/// # Errors
+/// Fails like [`add_registration`].
+pub fn add_registrations(text: &str, method: &str, calls: &[&str]) -> Result<String, Obstacle> {
     let source = Source::parse(text)?;
     let registers = find_functions(&source.file, "register");
-    if registers
+    let of_function = |register: &&ItemFn| find_registered(&source.file, register, method);
+    let mut known: BTreeSet<Vec<String>> = registers.iter().flat_map(of_function).collect();
+    let new = calls
         .iter()
-        .any(|register| is_registered(&source.file, register, method, call))
-    {
+        .filter(|call| known.insert(absolute_call(method, call)));
+    let new: Vec<String> = new.map(|call| format!(".{method}({call})")).collect();
+    if new.is_empty() {
         return Ok(text.to_owned());
     }
-    let added = format!(".{method}({call})");
+    let added = new.concat();
     let register = match registers.as_slice() {
         [] => {
             let lines = format!(
@@ -56,7 +70,7 @@ pub fn add_registration(text: &str, method: &str, call: &str) -> Result<String, 
         return Err(stop("`register` does not end in method calls on the manager"));
     }
     let close = byte_range(register.block.brace_token.span.close()).start;
-    Ok(source.with(chain.extended(&source, &[added], close)))
+    Ok(source.with(chain.extended(&source, &new, close)))
 }
 
 /// The lines to add at the start of `register` by hand.
@@ -80,26 +94,31 @@ fn parameter(function: &ItemFn) -> Option<&PatIdent> {
     }
 }
 
-fn is_registered(file: &syn::File, register: &ItemFn, method: &str, call: &str) -> bool {
+/// The absolute path of the function in a call such as `v1::cup::webhook()`, which is written in the
+/// module named like the method.
+fn absolute_call(method: &str, call: &str) -> Vec<String> {
+    let path = call.split_once('(').map_or(call, |(path, _)| path);
+    std::iter::once(method)
+        .chain(path.split("::"))
+        .map(strip_raw_prefix)
+        .collect()
+}
+
+/// Returns the absolute paths of the functions whose results are passed to the method.
+fn find_registered(file: &syn::File, register: &ItemFn, method: &str) -> BTreeSet<Vec<String>> {
     let imports = Imports::of(file);
-    let called = call.split_once('(').map_or(call, |(path, _)| path);
-    let wanted: Vec<String> = std::iter::once(method)
-        .chain(called.split("::"))
-        .map(super::calls::strip_raw_prefix)
-        .collect();
-    let is_wanted =
-        |call: &super::calls::Call| !call.is_method && imports.absolute(&call.path, &[method]) == wanted;
+    let path_of = |call: &Call| (!call.is_method).then(|| imports.absolute(&call.path, &[method]));
     let bodies = reachable_code(file, register);
     // The controller may be bound to a variable first.
-    let variables = find_variables(&bodies, is_wanted);
-    find_calls(&bodies)
-        .iter()
-        .filter(|call| call.name() == method)
-        .any(|call| {
-            let arguments = call.arguments.stream();
-            find_calls(&arguments).iter().any(is_wanted)
-                || variables.iter().any(|variable| has_ident(&arguments, variable))
-        })
+    let variables = find_variables(&bodies);
+    let mut found = BTreeSet::new();
+    for call in find_calls(&bodies).iter().filter(|call| call.name() == method) {
+        let arguments = call.arguments.stream();
+        found.extend(find_calls(&arguments).iter().filter_map(path_of));
+        let passed = variables.iter().filter(|(name, _)| has_ident(&arguments, name));
+        found.extend(passed.flat_map(|(_, calls)| calls.iter().filter_map(path_of)));
+    }
+    found
 }
 
 pub(super) struct Chain<'e> {
@@ -115,9 +134,10 @@ impl<'e> Chain<'e> {
         let mut dots = Vec::new();
         let mut root = expr;
         while let Expr::MethodCall(call) = root {
-            dots.insert(0, byte_range(call.dot_token.span()).start);
+            dots.push(byte_range(call.dot_token.span()).start);
             root = &call.receiver;
         }
+        dots.reverse();
         let is_path = |expr: &Expr| matches!(expr, Expr::Path(_));
         let is_known = is_path(root) || matches!(root, Expr::Call(call) if is_path(&call.func));
         is_known.then(|| Chain {

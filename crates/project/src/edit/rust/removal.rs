@@ -1,6 +1,7 @@
 //! Removes the lines that the additions inserted, and nothing else. If they were changed since, we
 //! report an obstacle with the lines to remove by hand.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use proc_macro2::TokenTree;
@@ -22,25 +23,43 @@ const BY_HAND: &str = "remove these lines";
 /// # Errors
 /// Fails if the file does not parse, or if the item has attributes or comments of its own.
 pub fn remove_module(text: &str, name: &str) -> Result<String, Obstacle> {
-    let source = Source::parse(text)?;
-    let is_wanted = |item: &Item| match item {
-        Item::Mod(module) => strip_raw_prefix(&module.ident.to_string()) == strip_raw_prefix(name),
-        _ => false,
-    };
-    let Some(item) = source.file.items.iter().find(|item| is_wanted(item)) else {
+    remove_modules(text, &[name]).map_err(|(_, obstacle)| obstacle)
+}
+
+/// Removes several modules like [`remove_module`], but parses the file only once.
+///
+/// # Errors
+/// Fails with the first module that cannot be removed, and the reason.
+pub fn remove_modules<'n>(text: &str, names: &[&'n str]) -> Result<String, (&'n str, Obstacle)> {
+    let Some(first) = names.first() else {
         return Ok(text.to_owned());
     };
-    let Item::Mod(module) = item else {
-        return Ok(text.to_owned());
-    };
-    if !module.attrs.is_empty() || module.content.is_some() {
-        let reason = format!("`mod {name}` has attributes, comments or a body");
-        return Err(Obstacle::new(reason).with_lines(BY_HAND, format!("mod {name};")));
+    let source = Source::parse(text).map_err(|reason| (*first, reason.into()))?;
+    let mut left: BTreeMap<String, &str> = names.iter().map(|name| (strip_raw_prefix(name), *name)).collect();
+    let mut found = Vec::new();
+    for item in &source.file.items {
+        let Item::Mod(module) = item else { continue };
+        let Some(name) = left.remove(&strip_raw_prefix(&module.ident.to_string())) else {
+            continue;
+        };
+        if !module.attrs.is_empty() || module.content.is_some() {
+            let reason = format!("`mod {name}` has attributes, comments or a body");
+            return Err((
+                name,
+                Obstacle::new(reason).with_lines(BY_HAND, format!("mod {name};")),
+            ));
+        }
+        found.push((name, byte_range(item.span())));
     }
-    cut_line(text, byte_range(item.span())).ok_or_else(|| {
-        Obstacle::new(format!("`mod {name};` is not on a line of its own"))
-            .with_lines(BY_HAND, format!("mod {name};"))
-    })
+    let mut edited = text.to_owned();
+    // From the end, because a cut moves what is below it.
+    for (name, range) in found.into_iter().rev() {
+        edited = cut_line(&edited, range).ok_or_else(|| {
+            let obstacle = Obstacle::new(format!("`mod {name};` is not on a line of its own"));
+            (name, obstacle.with_lines(BY_HAND, format!("mod {name};")))
+        })?;
+    }
+    Ok(edited)
 }
 
 /// Removes `pub use path::names;`. No-op if there is none. `names` is `*` or a single name.

@@ -1,5 +1,6 @@
 //! A Rust file as text and syntax tree, and the insertion of lines between its items.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -14,6 +15,8 @@ pub(super) struct Source<'t> {
     pub(super) text: &'t str,
     pub(super) file: syn::File,
     head: usize,
+    /// Ranges of the inner attributes and items, in order.
+    parts: OnceCell<Vec<Range<usize>>>,
 }
 
 /// Text to insert at a byte offset. `\n` is converted to the file's line ending.
@@ -51,7 +54,12 @@ impl<'t> Source<'t> {
         }
         let file =
             syn::parse2(tokens).map_err(|error: syn::Error| failed(error.to_string(), error.span()))?;
-        Ok(Source { text, file, head })
+        Ok(Source {
+            text,
+            file,
+            head,
+            parts: OnceCell::new(),
+        })
     }
 
     pub(super) fn with(&self, mut additions: Vec<Addition>) -> String {
@@ -137,15 +145,16 @@ impl<'t> Source<'t> {
         Some(if is_first { last } else { at })
     }
 
-    /// Ranges of the inner attributes and items, in order.
-    fn parts(&self) -> Vec<Range<usize>> {
-        let attributes = self
-            .file
-            .attrs
-            .iter()
-            .map(|attribute| byte_range(attribute.span()));
-        let items = self.file.items.iter().map(|item| byte_range(item.span()));
-        attributes.chain(items).collect()
+    fn parts(&self) -> &[Range<usize>] {
+        self.parts.get_or_init(|| {
+            let attributes = self
+                .file
+                .attrs
+                .iter()
+                .map(|attribute| byte_range(attribute.span()));
+            let items = self.file.items.iter().map(|item| byte_range(item.span()));
+            attributes.chain(items).collect()
+        })
     }
 }
 

@@ -42,6 +42,101 @@ fn adds_module_in_order() {
     );
 }
 
+/// Adding several lines at once must have the same result as adding them one by one.
+#[test]
+fn several_lines_are_added_as_one_by_one() {
+    fn check<T: Copy>(
+        texts: &[&str],
+        added: &[T],
+        one: impl Fn(&str, T) -> Result<String, Obstacle>,
+        all: impl Fn(&str, &[T]) -> Result<String, Obstacle>,
+    ) {
+        for text in texts {
+            // Each rotation is another order.
+            for start in 0..added.len() {
+                let order = [&added[start..], &added[..start], &added[..1]].concat();
+                let expected = order
+                    .iter()
+                    .try_fold((*text).to_owned(), |text, added| one(&text, *added));
+                assert_eq!(all(text, &order), expected, "{text}");
+                let missing = order.iter().any(|added| one(text, *added).as_deref() != Ok(text));
+                assert!(missing, "{text}");
+            }
+        }
+    }
+    check(
+        &[
+            "",
+            "//! Docs.\n",
+            "//! Docs.\n\nuse a::b;\n\nfn f() {}\n",
+            "pub mod c; // old\r\n\r\nuse x::y;\r\n",
+            "/// Docs.\nmod b;\npub mod v2;\n\npub use b::*;\n",
+        ],
+        &[
+            ("v2", true),
+            ("c", true),
+            ("r#type", false),
+            ("v10", true),
+            ("a", true),
+        ],
+        |text, (name, public)| add_module(text, name, public),
+        add_modules,
+    );
+    check(
+        &[
+            "",
+            "mod a;\nmod c;\n",
+            "mod a;\n\npub use b::B;\npub use d::{self, E};\n\nfn f() {}\n",
+            "pub use self::b::*;\n",
+        ],
+        &[
+            ("c", "*"),
+            ("self::mug", "*"),
+            ("a", "A"),
+            ("self::cup", "*"),
+            ("d", "*"),
+            ("e", "*"),
+        ],
+        |text, (path, names)| add_reexport(text, path, names),
+        add_reexports,
+    );
+    check(
+        &[
+            "fn register(m: M) -> M {\n    m\n}\n",
+            "fn register(m: M) -> M {\n    m.controller(c::controller())\n}\n",
+            "fn register(m: M) -> M {\n    m\n        .controller(a_rather_long_name::controller()) // why\n        .controller(c::controller())\n}\n",
+        ],
+        &[
+            "a::controller()",
+            "c::controller()",
+            "a_rather_long_name::controller()",
+            "b::controller()",
+        ],
+        |text, call| add_registration(text, "controller", call),
+        |text, calls| add_registrations(text, "controller", calls),
+    );
+}
+
+#[test]
+fn removes_several_modules_as_one_by_one() {
+    let text = "//! Docs.\n\npub mod a;\npub mod b;\npub mod c;\n\npub mod d;\n\nfn f() {}\n";
+    for names in [
+        &["a", "b", "c"][..],
+        &["a", "d"],
+        &["b", "x"],
+        &["a", "b", "c", "d"],
+        &[],
+    ] {
+        let one_by_one = names
+            .iter()
+            .try_fold(text.to_owned(), |text, name| remove_module(&text, name));
+        let at_once = remove_modules(text, names).map_err(|(_, obstacle)| obstacle);
+        assert_eq!(at_once, one_by_one, "{names:?}");
+    }
+    let refused = remove_modules("pub mod a;\nfn f() {} pub mod b;\n", &["a", "b"]);
+    assert_eq!(refused.map_err(|(name, _)| name), Err("b"));
+}
+
 #[test]
 fn adds_reexport_in_order() {
     let edit = |text: &str| add_reexport(text, "mug", "*");
