@@ -20,7 +20,6 @@ pub mod shell;
 
 use std::ffi::OsString;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use rbuilder_products::{api_docs, bundle, chart, grafana};
 use rbuilder_project::{
@@ -28,7 +27,7 @@ use rbuilder_project::{
 };
 
 use crate::commands::{Row, SourceErrors};
-use crate::flags::{Cli, Output};
+use crate::flags::Output;
 use crate::shell::{Shell, Verbosity};
 
 /// Runs a command line, including the program's name. Returns the exit code: 0 for success, 1 if
@@ -41,7 +40,7 @@ where
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     // Look for `--color` before parsing, since parser errors may be colored as well.
     shell.set_color(flags::color_in(&arguments));
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match flags::parse(&arguments) {
         Ok(cli) => cli,
         Err(mut error) => {
             peers::replace_tip(&mut error, &arguments);

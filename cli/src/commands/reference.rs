@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Arg, Command};
 
 use super::explain;
-use crate::flags::{EXAMPLES, ReferencePage, command};
+use crate::flags::{EXAMPLES, GROUPS, ReferencePage, command};
 use crate::shell::Shell;
 
 const INTRODUCTION: &str = "\
@@ -30,6 +30,7 @@ fn commands_page() -> Result<String> {
     let mut command = command();
     command.build();
     let mut page = INTRODUCTION.to_owned();
+    write_groups(&mut page, &command)?;
     page.push_str("\nFlags of every command:\n\n");
     write_flags(
         &mut page,
@@ -37,6 +38,28 @@ fn commands_page() -> Result<String> {
     )?;
     write_commands(&mut page, &command, "")?;
     Ok(page)
+}
+
+/// Writes a table of contents.
+fn write_groups(page: &mut String, command: &Command) -> Result<()> {
+    page.push_str("\n| to | commands |\n|---|---|\n");
+    for (heading, names) in GROUPS {
+        let found = names.iter().filter_map(|name| command.find_subcommand(name));
+        let links: Vec<String> = found.flat_map(|inner| links(inner, "")).collect();
+        writeln!(page, "| {heading} | {} |", links.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Returns links to the sections of a command and its subcommands.
+fn links(command: &Command, above: &str) -> Vec<String> {
+    let path = format!("{above} {}", command.get_name()).trim().to_owned();
+    if !command.has_subcommands() {
+        return vec![format!("[{path}](#rbuilder-{})", path.replace(' ', "-"))];
+    }
+    let inner = command.get_subcommands();
+    let listed = inner.filter(|inner| !inner.is_hide_set() && inner.get_name() != "help");
+    listed.flat_map(|inner| links(inner, &path)).collect()
 }
 
 fn write_commands(page: &mut String, command: &Command, path: &str) -> Result<()> {

@@ -2,8 +2,8 @@
 //!
 //! # Adding a subcommand
 //!
-//! 1. Add a variant of [`Command`] with its flags, in a file of their own if there are several, and
-//!    its examples to `examples.rs`.
+//! 1. Add a variant of [`Command`] with its flags, in a file of their own if there are several, its
+//!    examples to `examples.rs`, and its name to a group in `groups.rs`.
 //! 2. Add a file to `cli/src/commands/`, its `mod` to `mod.rs` and a row to `table.rs` there. If
 //!    the command needs the feature `control-plane`, both directories have a
 //!    `without_control_plane.rs` for builds without it.
@@ -28,6 +28,7 @@ mod edit;
 mod envtest;
 mod examples;
 mod explain;
+mod groups;
 mod import;
 mod library;
 mod manifests;
@@ -47,7 +48,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::engine::Mode;
 pub use crate::engine::Output;
@@ -70,6 +71,7 @@ pub use envtest::{
 pub(crate) use examples::find_examples;
 pub use examples::{EXAMPLES, command};
 pub use explain::{ExplainFlags, ReferencePage};
+pub use groups::GROUPS;
 pub use import::ImportFlags;
 pub use library::{InitLibraryFlags, LibraryFlags, LibraryForm};
 pub use manifests::{ManifestsFlags, MessageFormat, Only, SourceFlags, TargetFlags};
@@ -195,6 +197,16 @@ pub enum Command {
         #[arg(value_enum, default_value = "commands")]
         page: ReferencePage,
     },
+}
+
+/// Parses a command line, including the program's name.
+///
+/// # Errors
+/// Fails if the command line is invalid, or if it asks for help or the version.
+pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = groups::group_commands(Cli::command());
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Finds `--color` in an unparsed command line, because parse errors are colored, too.
