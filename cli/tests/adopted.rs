@@ -424,7 +424,7 @@ fn create_lists_everything_a_package_lacks() {
         "  src/controller/mod.rs:\n",
         "    pub fn register(manager: Manager) -> Manager {\n        manager\n    }\n",
         "  src/main.rs, to start the manager besides what it does now:\n",
-        "    controller::register(manager).start().await\n",
+        "    register(manager).start().await\n",
         "run `rbuilder init --in-package` and then the command again",
     ];
     refused(&folder, API, &lines);

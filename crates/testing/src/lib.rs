@@ -28,13 +28,13 @@ mod eventually;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod kstatus;
-#[cfg(any(feature = "envtest", feature = "fake"))]
 mod manifests;
 mod objects;
 mod observed;
 mod pattern;
 mod project;
 mod random;
+mod registered;
 mod values;
 
 pub use admission::admission_request;
@@ -46,3 +46,4 @@ pub use objects::{Counterexample, RandomObjects};
 pub use observed::until_observed;
 pub use project::{assert_generated_crd_matches, sample};
 pub use random::Random;
+pub use registered::Registered;

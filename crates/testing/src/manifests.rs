@@ -20,6 +20,7 @@ pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
 }
 
 /// The name of the service account referenced by a RoleBinding or ClusterRoleBinding.
+#[cfg(any(feature = "envtest", feature = "fake"))]
 pub(crate) fn service_account(binding: &Value) -> Option<&str> {
     if !matches!(
         binding["kind"].as_str(),

@@ -24,16 +24,31 @@ async fn main() -> Result<()> {
     let manager = Manager::new(LEADER_ELECTION_ID, args.manager)
         .await?
         .user_agent(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    register(manager).start().await
+}
+
+/// Adds all controllers and webhooks.
+fn register(manager: Manager) -> Manager {
     let manager = webhook::register(manager);
-    controller::register(manager).start().await
+    controller::register(manager)
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use rbuilder::fake::ApiServer;
+    use rbuilder::testing::assert_registered;
+    use rbuilder::{Manager, ManagerArgs};
 
     #[test]
     fn command_line_is_valid() {
         super::Args::command().debug_assert();
+    }
+
+    #[tokio::test]
+    async fn controllers_and_webhooks_are_registered() {
+        let client = ApiServer::new().client();
+        let manager = Manager::with_client("test", client, ManagerArgs::for_tests());
+        assert_registered(&super::register(manager));
     }
 }

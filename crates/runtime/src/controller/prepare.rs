@@ -34,6 +34,10 @@ pub(crate) trait AnyController: Send {
 
     fn former_names(&self) -> &[String];
 
+    /// Kind with its group, e.g. `Cup.shop.example.com`.
+    #[cfg(feature = "testing")]
+    fn group_kind(&self) -> String;
+
     /// Validates the settings. The error says how to fix them.
     fn check(&self) -> Result<(), ManagerError>;
 
@@ -91,6 +95,11 @@ impl<K: Watchable, S: Send + Sync + 'static> AnyController for Controller<K, S> 
 
     fn former_names(&self) -> &[String] {
         &self.former_names
+    }
+
+    #[cfg(feature = "testing")]
+    fn group_kind(&self) -> String {
+        self.kind.group_kind()
     }
 
     fn check(&self) -> Result<(), ManagerError> {

@@ -326,6 +326,16 @@ impl Manager {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn registered(&self) -> rbuilder_testing::Registered {
+        let controllers = self.controllers.iter();
+        rbuilder_testing::Registered {
+            controllers: controllers.map(|controller| controller.group_kind()).collect(),
+            paths: self.routes.paths().map(str::to_owned).collect(),
+            converted: self.routes.converted_kinds().collect(),
+        }
+    }
 }
 
 fn new_fence(id: &str, args: &ManagerArgs) -> Option<Fence> {

@@ -102,6 +102,16 @@ async fn metrics_handler_with_an_invalid_path_fails_the_start() {
     );
 }
 
+#[tokio::test]
+async fn registered_controllers_and_webhooks_are_known_to_tests() {
+    let (manager, ..) = unreachable_manager();
+    let allow = |request: AdmissionRequest| async move { AdmissionResponse::from(&request) };
+    let registered = manager.raw_webhook("/allow", allow).registered();
+    assert_eq!(registered.controllers, ["ConfigMap"]);
+    assert_eq!(registered.paths, ["/allow"]);
+    assert!(registered.converted.is_empty(), "{registered:?}");
+}
+
 /// The server responds with an empty object, and records the method, the path and the header
 /// `x-layer` of each request.
 fn recording_client(requests: &Arc<Mutex<Vec<String>>>) -> Client {

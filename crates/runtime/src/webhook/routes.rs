@@ -125,6 +125,19 @@ impl Routes {
         converters.map(|converter| converter.crd_name()).collect()
     }
 
+    /// Paths of the admission webhooks.
+    #[cfg(feature = "testing")]
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.endpoints.keys().map(String::as_str)
+    }
+
+    /// Converted kinds with their groups, e.g. `Cup.shop.example.com`.
+    #[cfg(feature = "testing")]
+    pub(crate) fn converted_kinds(&self) -> impl Iterator<Item = String> {
+        let kinds = self.converters.keys();
+        kinds.map(|(group, kind)| format!("{kind}.{group}"))
+    }
+
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.errors.first().map(String::as_str)
     }
