@@ -29,6 +29,7 @@ const PAGES: &[&str] = &[
     "docs/several-versions.md",
     "docs/sample-controller.md",
     "docs/compatibility.md",
+    "docs/day-two.md",
 ];
 /// These pages need real controllers and nodes, i.e. it isn't possible to use stand-ins.
 const PAGES_WITH_NODES: &[&str] = &["docs/replicasets.md"];
