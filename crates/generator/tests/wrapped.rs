@@ -91,6 +91,45 @@ fn passed_struct_is_read_as_written() {
 }
 
 /// Each message comes with the text at its place.
+#[test]
+fn modules_in_a_call_are_found_from_its_file_and_module() {
+    let expected = expected();
+    let kind = format!("{USES}{DERIVES}#[serde(rename_all = \"camelCase\")]\n{KUBE}{STRUCT}{OTHERS}");
+    let wrapper = "macro_rules! shown { ($($item:item)*) => { $(#[allow(unused)] $item)* } }\n";
+    for (library, files) in [
+        ("shown! { pub mod v1; }", vec![("src/v1.rs", kind.as_str())]),
+        (
+            "mod api;",
+            vec![
+                (
+                    "src/api/mod.rs",
+                    "//! The API of the server.\nshown! { pub mod v1; }",
+                ),
+                ("src/api/v1.rs", &kind),
+            ],
+        ),
+        (
+            "mod api { shown! { pub mod v1; } }",
+            vec![("src/api/v1/mod.rs", &kind)],
+        ),
+        (
+            "mod api { shown! { #[path = \"first.rs\"] pub mod v1; } }",
+            vec![("src/api/first.rs", &kind)],
+        ),
+        (
+            "shown! { mod api { shown! { pub mod v1; } } }",
+            vec![("src/api/v1.rs", &kind)],
+        ),
+    ] {
+        let library = format!("{wrapper}{library}\n");
+        let mut all = vec![("src/lib.rs", library.as_str())];
+        all.extend(files);
+        let generated = run(&all);
+        assert_eq!(generated.diagnostics, [], "{library}");
+        assert_eq!(generated.files, expected, "{library}");
+    }
+}
+
 fn said_about(lib: &str) -> Vec<(String, String)> {
     let found = run(&[("src/lib.rs", lib)]);
     assert_eq!(found.files, [], "{lib}");

@@ -8,7 +8,7 @@ use rbuilder_syntax::{
     Diagnostic, Diagnostics, ModuleVersion, Session, check_conditions, describe_malformed, lex_file,
 };
 
-use super::macro_call::Wrapped;
+use super::macro_call::{MacroCall, Wrapped};
 use super::path::{self, Location};
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
@@ -165,8 +165,8 @@ pub(super) struct FileReader<'c, 'a> {
     pub(super) renamed: RenamedDerives,
     /// Set while reading items from the tokens of a macro call.
     pub(super) wrapped: Option<Wrapped>,
-    /// Macro calls between items, with their modules.
-    pub(super) macros: Vec<(ModuleId, Span)>,
+    /// Macro calls between items.
+    pub(super) macros: Vec<MacroCall>,
     /// The error about an attribute macro on an enclosing module.
     pub(super) rewritten: Option<Diagnostic>,
     /// Set inside a module with stackable-versioned's `#[versioned]`.
@@ -334,9 +334,9 @@ impl<'c> FileReader<'c, '_> {
             ItemKind::Macro(mac) if include::is_include(&mac) => self.include(&mac, module, Content::Items),
             ItemKind::Macro(mac) if mac.path.last() == Some(&"lazy_static") => {
                 self.lazy_statics(mac.body, module);
-                self.macros.push((module, mac.span));
+                self.macros.push(MacroCall::new(mac.span, module, location));
             }
-            ItemKind::Macro(mac) => self.macros.push((module, mac.span)),
+            ItemKind::Macro(mac) => self.macros.push(MacroCall::new(mac.span, module, location)),
             ItemKind::Other => {}
         }
         Ok(())

@@ -7,6 +7,7 @@ use rbuilder_syntax::{Diagnostic, MarkKind};
 
 use super::file::FileReader;
 use super::kind_macros::Definition;
+use super::macro_call::MacroCall;
 use super::seen_marks::report_unseen;
 use super::wrapped::Call;
 use crate::gap::{Gap, GapId, GapSort};
@@ -18,20 +19,20 @@ impl FileReader<'_, '_> {
     pub(super) fn add_macros(&mut self, tokens: &Tokens<'_>) {
         let mut macros = std::mem::take(&mut self.macros);
         let (mut unread, mut defining) = (Vec::new(), Vec::new());
-        macros.retain(|(module, span)| match self.note_wrapper(*module, *span) {
+        macros.retain(|call| match self.note_wrapper(call) {
             Call::Read => false,
             Call::Unread => {
-                unread.push(*span);
+                unread.push(call.span);
                 true
             }
             Call::DefinesKinds => {
-                defining.push(*span);
+                defining.push(call.span);
                 true
             }
             Call::Other => true,
         });
-        let spans: Vec<Span> = macros.iter().map(|(_, span)| *span).collect();
-        let modules: Vec<ModuleId> = macros.iter().map(|(module, _)| *module).collect();
+        let spans: Vec<Span> = macros.iter().map(|call| call.span).collect();
+        let modules: Vec<ModuleId> = macros.iter().map(|call| call.module).collect();
         let unseen: Vec<_> = self.seen_marks.unseen().collect();
         let hides_kind_unmarked = |span: Span| {
             unread.contains(&span)
@@ -53,7 +54,7 @@ impl FileReader<'_, '_> {
                 said.push((kind_in_macro(*span, defines), Some(at)));
             }
         }
-        for (at, (module, span)) in macros.into_iter().enumerate() {
+        for (at, MacroCall { module, span, .. }) in macros.into_iter().enumerate() {
             let of_macro = said.iter().find(|(_, within)| *within == Some(at));
             let reason = of_macro.map_or_else(|| unread_macro(span), |(said, _)| said.clone());
             let gap = Gap {
@@ -93,14 +94,14 @@ impl FileReader<'_, '_> {
         });
     }
 
-    fn note_wrapper(&mut self, module: ModuleId, span: Span) -> Call {
-        let text = &self.text[span.range()];
+    fn note_wrapper(&mut self, call: &MacroCall) -> Call {
+        let text = &self.text[call.span.range()];
         if !text.starts_with("macro_rules") {
-            return self.read_wrapped(module, span);
+            return self.read_wrapped(call);
         }
         // The markers in a wrapper's definition are read along with each call.
         if Self::is_wrapper(text) {
-            self.seen_marks.note(span);
+            self.seen_marks.note(call.span);
         }
         Call::Other
     }

@@ -1,11 +1,30 @@
-//! Where items in macro calls are.
+//! Macro calls between items, and where the items in them are.
 
 use std::ops::Range;
 
 use rbuilder_reader::Span;
 use rbuilder_syntax::{Allow, Diagnostic};
 
-use crate::package::TypeItem;
+use super::path::Location;
+use crate::package::{ModuleId, TypeItem};
+
+/// A macro call between the items of a module.
+pub(super) struct MacroCall {
+    pub(super) span: Span,
+    pub(super) module: ModuleId,
+    /// Where the files of `mod name;` in the call are.
+    pub(super) location: Location,
+}
+
+impl MacroCall {
+    pub(super) fn new(span: Span, module: ModuleId, location: &Location) -> Self {
+        MacroCall {
+            span,
+            module,
+            location: location.clone(),
+        }
+    }
+}
 
 /// The location of an item in a macro call. Tokens that the macro adds are reported at the call.
 #[derive(Clone, Debug)]

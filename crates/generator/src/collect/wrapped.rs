@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use rbuilder_reader::Span;
 use rbuilder_reader::grammar::Items;
 use rbuilder_syntax::{Session, lex_file};
 
 use super::file::FileReader;
 use super::kind_macros::KindMacros;
-use super::macro_call::Wrapped;
+use super::macro_call::{MacroCall, Wrapped};
 use super::macro_rules::visit_macros;
-use super::path::Location;
 use super::renamed::RenamedDerives;
 use super::seen_marks::SeenMarks;
 use super::wrappers::{Wrapper, find_items, read_wrapper};
@@ -50,8 +48,9 @@ impl FileReader<'_, '_> {
         wraps == [true]
     }
 
-    pub(super) fn read_wrapped(&mut self, module: ModuleId, call: Span) -> Call {
-        let text = &self.text[call.range()];
+    pub(super) fn read_wrapped(&mut self, call: &MacroCall) -> Call {
+        let module = call.module;
+        let text = &self.text[call.span.range()];
         let path = text.split('!').next().unwrap_or_default();
         let name = path.rsplit("::").next().unwrap_or_default().trim();
         let macros = self.macros_of_package(module);
@@ -92,14 +91,14 @@ impl FileReader<'_, '_> {
         let Some(items) = find_items(text, wrapper) else {
             return unread;
         };
-        let start = call.start as usize;
+        let start = call.span.start as usize;
         for range in items {
             let item = start + range.start..start + range.end;
-            if !self.read_wrapped_item(module, item, &wrapper.added, call) {
+            if !self.read_wrapped_item(item, &wrapper.added, call) {
                 return unread;
             }
         }
-        self.seen_marks.note(call);
+        self.seen_marks.note(call.span);
         Call::Read
     }
 
@@ -125,7 +124,7 @@ impl FileReader<'_, '_> {
     }
 
     /// Reads one item, prefixed with the attributes in `added`. Returns false on failure.
-    fn read_wrapped_item(&mut self, module: ModuleId, item: Range<usize>, added: &str, call: Span) -> bool {
+    fn read_wrapped_item(&mut self, item: Range<usize>, added: &str, call: &MacroCall) -> bool {
         let budget = &mut self.collector.local_bytes;
         // Keep the item at its original offset so that spans point into the real file.
         let (Some(blanks), Some(left)) = (item.start.checked_sub(added.len()), budget.checked_sub(item.end))
@@ -141,7 +140,7 @@ impl FileReader<'_, '_> {
         let mut renamed = RenamedDerives::find(&tokens);
         renamed.extend(&self.renamed);
         let wrapped = Wrapped {
-            call,
+            call: call.span,
             item: item.clone(),
         };
         let first = self.collector.package.types.len();
@@ -164,12 +163,8 @@ impl FileReader<'_, '_> {
             version: self.version.clone(),
             pending: self.pending.clone(),
         };
-        let location = Location {
-            folder: String::new(),
-            path_folder: String::new(),
-        };
         let items = Items::new(tokens.cursor(), Some(reader.cfg));
-        let read = reader.items(items, module, &location);
+        let read = reader.items(items, call.module, &call.location);
         reader.add_macros(&tokens);
         let said = std::mem::take(&mut reader.session.diagnostics).into_vec();
         for said in said.into_iter().chain(read.err()) {
