@@ -78,17 +78,8 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
             .filter_map(|line| merge.theirs_line(line))
             .collect(),
     };
-    let has_comments = [".yaml", ".yml", ".toml"].iter().any(|end| path.ends_with(end));
-    let parts: Vec<Part> = merge
-        .regions()
-        .iter()
-        .map(|region| match Part::from(region) {
-            Part::Conflict(conflict) if has_comments && sides.is_comment_above(&conflict) => {
-                Part::TheirsAndOurs(conflict)
-            }
-            part => part,
-        })
-        .collect();
+    let parts = merge.regions().iter().map(Part::from);
+    let parts: Vec<Part> = parts.map(|part| sides.resolve(path, part)).collect();
     let merged = sides.render(&parts, &form, labels);
     if !merged.conflicts.is_empty() {
         return merged;
@@ -173,6 +164,12 @@ enum Part {
     Conflict(Conflict),
     /// Both sides added lines; keep theirs, then ours.
     TheirsAndOurs(Conflict),
+    /// The scaffold changed lines, and the user added lines before and after them.
+    TheirsBetweenOurs {
+        before: Range<usize>,
+        theirs: Range<usize>,
+        after: Range<usize>,
+    },
 }
 
 impl From<&MergeRegion> for Part {
@@ -196,6 +193,60 @@ impl Sides<'_> {
             ours: 0..self.ours.len(),
             theirs: 0..self.theirs.len(),
         }
+    }
+
+    /// Resolves a conflict whose changes do not depend on each other in this kind of file.
+    fn resolve(&self, path: &str, part: Part) -> Part {
+        let Part::Conflict(conflict) = part else {
+            return part;
+        };
+        let is = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
+        let is_independent = is(&[".yaml", ".yml", ".toml"]) && self.is_comment_above(&conflict)
+            || is(&[".rs"]) && self.adds_permissions(&conflict);
+        if is_independent {
+            return Part::TheirsAndOurs(conflict);
+        }
+        let values = is(&[".yaml", ".yml"]).then(|| self.values_beside_lines(&conflict));
+        values.flatten().unwrap_or(Part::Conflict(conflict))
+    }
+
+    /// Whether both sides only added `#[rbac(…)]` markers, whose order does not matter.
+    fn adds_permissions(&self, conflict: &Conflict) -> bool {
+        let ours = rust::read_permissions(&self.ours[conflict.ours.clone()].concat());
+        let theirs = rust::read_permissions(&self.theirs[conflict.theirs.clone()].concat());
+        let (Some(ours), Some(theirs)) = (ours, theirs) else {
+            return false;
+        };
+        conflict.base.is_empty() && !ours.iter().any(|marker| theirs.contains(marker))
+    }
+
+    /// Resolves a conflict in which the scaffold only changed values, and the user only added lines
+    /// before or after them:
+    ///
+    /// ```text
+    /// base         ours          theirs       result
+    /// labels:      labels:       labels:      labels:
+    ///   name: a      name: a       name: b      name: b
+    ///                team: x                    team: x
+    /// ```
+    fn values_beside_lines(&self, conflict: &Conflict) -> Option<Part> {
+        let key = |line: &&str| line.split_inclusive(':').next().map(str::to_owned);
+        let (base, ours) = (
+            &self.base[conflict.base.clone()],
+            &self.ours[conflict.ours.clone()],
+        );
+        let theirs = &self.theirs[conflict.theirs.clone()];
+        let keys = |lines: &[&str]| lines.iter().map(key).collect::<Vec<_>>();
+        if base.is_empty() || keys(base) != keys(theirs) {
+            return None;
+        }
+        let at = ours.windows(base.len()).position(|lines| lines == base)?;
+        let Range { start, end } = conflict.ours;
+        Some(Part::TheirsBetweenOurs {
+            before: start..start + at,
+            theirs: conflict.theirs.clone(),
+            after: start + at + base.len()..end,
+        })
     }
 
     /// Whether the user only added comments where the scaffold adds lines. A comment belongs to the
@@ -223,6 +274,15 @@ impl Sides<'_> {
                 Part::TheirsAndOurs(conflict) => {
                     text.push_str(&self.theirs[conflict.theirs.clone()].concat());
                     text.push_str(&self.ours[conflict.ours.clone()].concat());
+                }
+                Part::TheirsBetweenOurs {
+                    before,
+                    theirs,
+                    after,
+                } => {
+                    text.push_str(&self.ours[before.clone()].concat());
+                    text.push_str(&self.theirs[theirs.clone()].concat());
+                    text.push_str(&self.ours[after.clone()].concat());
                 }
                 Part::Conflict(conflict) => {
                     let (before, after) = self.common_lines(conflict);
@@ -377,6 +437,50 @@ mod tests {
         );
         let added = "list:\n<<<<<<< this project\n- c\n||||||| rbuilder 0.1.0\n=======\n- b\n>>>>>>> rbuilder 0.2.0\n- a\n";
         check("x.yaml", (base, "list:\n- c\n- a\n", theirs), added, &[2]);
+    }
+
+    #[test]
+    fn values_change_beside_added_lines() {
+        let (base, theirs) = ("labels:\n  name: a\n", "labels:\n  name: b\n");
+        check(
+            "x.yaml",
+            (base, "labels:\n  name: a\n  team: x\n", theirs),
+            "labels:\n  name: b\n  team: x\n",
+            &[],
+        );
+        check(
+            "x.yaml",
+            (base, "labels:\n  # Ours.\n  name: a\n", theirs),
+            "labels:\n  # Ours.\n  name: b\n",
+            &[],
+        );
+        // The user changed the value, too, or the scaffold renamed the key.
+        for (ours, theirs) in [
+            ("labels:\n  name: c\n  team: x\n", theirs),
+            ("labels:\n  name: a\n  team: x\n", "labels:\n  title: a\n"),
+        ] {
+            let merged = merge_scaffold("x.yaml", (base, ours, theirs), &labels());
+            assert_eq!(merged.conflicts.len(), 1, "{}", merged.text);
+        }
+    }
+
+    #[test]
+    fn permissions_of_both_sides_are_kept() {
+        let rule =
+            |resource: &str| format!("#[rbac(groups = \"\", resources = \"{resource}\", verbs = \"get\")]\n");
+        let with = |markers: &[&str]| format!("{}fn reconcile() {{}}\n", markers.concat());
+        let (pods, nodes) = (rule("pods"), rule("nodes"));
+        let theirs = format!("// Nodes have no namespace.\n{nodes}");
+        check(
+            "src/a.rs",
+            (&with(&[]), &with(&[&pods]), &with(&[&theirs])),
+            &with(&[&theirs, &pods]),
+            &[],
+        );
+        for ours in [&with(&[&nodes]), &with(&["#[allow(dead_code)]\n"])] {
+            let merged = merge_scaffold("src/a.rs", (&with(&[]), ours, &with(&[&theirs])), &labels());
+            assert_eq!(merged.conflicts.len(), 1, "{}", merged.text);
+        }
     }
 
     #[test]

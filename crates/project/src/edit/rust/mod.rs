@@ -28,6 +28,9 @@ pub use removal::{
     remove_modules, remove_reexport, remove_registration, remove_spoke, unregister_webhooks, uses_module,
 };
 
+use quote::ToTokens as _;
+use syn::parse::Parser as _;
+
 /// rustfmt's `chain_width`: longer method chains are broken.
 pub const CHAIN_WIDTH: usize = 60;
 
@@ -51,6 +54,17 @@ pub fn format_chain(root: &str, calls: &[String]) -> String {
 /// line.
 pub(super) fn parse_file(text: &str) -> Result<syn::File, String> {
     source::Source::parse(text).map(|source| source.file)
+}
+
+/// Returns the tokens of each `#[rbac(…)]` marker. `None` if the text contains anything else, apart
+/// from comments.
+pub(super) fn read_permissions(text: &str) -> Option<Vec<String>> {
+    let markers = syn::Attribute::parse_outer.parse_str(text).ok()?;
+    let is_permission = |marker: &syn::Attribute| marker.path().is_ident("rbac");
+    markers
+        .iter()
+        .map(|marker| is_permission(marker).then(|| marker.to_token_stream().to_string()))
+        .collect()
 }
 
 /// Checks that an edited file parses as Rust and still contains its previous text in order.
