@@ -206,6 +206,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    #[allow(clippy::disallowed_methods)] // the test creates the file itself
     fn ignores_files_that_cannot_be_executed() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("a temporary directory");
