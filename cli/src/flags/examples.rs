@@ -18,7 +18,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ("Scaffold a kind in all versions of its CRD, with its types and a controller", "rbuilder create api --from-crd crd.yaml"),
         ("Scaffold a controller that runs an image", "rbuilder create api --group cache --version v1alpha1 --kind Memcached --image memcached:1.6 --image-container-port 11211"),
         ("Scaffold a controller for a built-in kind", "rbuilder create api --group apps --version v1 --kind ReplicaSet --controller"),
-        ("Scaffold a controller for a kind that another project defines", "rbuilder create api --group gateway.networking.k8s.io --version v1 --kind Gateway --external-crate gateway-api@0.22 --external-path gateway_api::apis::standard::gateways::Gateway"),
+        ("Scaffold a controller for a kind that another project defines", "rbuilder create api --group gateway.networking.k8s.io --version v1 --kind Gateway --external-path crate::gateway_api::v1::gateway::Gateway"),
         ("Show the changes first", "rbuilder create api --group cache --version v1alpha1 --kind Memcached --dry-run"),
     ]),
     ("create webhook", &[

@@ -449,10 +449,10 @@ pub struct ApiFlags {
 /// Flags of a kind of another project, whose type another crate has.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ExternalFlags {
-    /// Rust path of the type, for a kind that another project defines, such as `gateway_api::apis::standard::gateways::Gateway`
+    /// Rust path of the type, for a kind that another project defines, such as `crate::gateway_api::v1::gateway::Gateway`
     #[arg(long = "external-path", alias = "external-api-path", value_name = "TYPE")]
     pub path: Option<String>,
-    /// Crate of the type with its version, such as `gateway-api@0.22`, to add to Cargo.toml
+    /// Crate of the type with its version, `name@version`, to add to Cargo.toml
     #[arg(
         long = "external-crate",
         alias = "external-api-module",

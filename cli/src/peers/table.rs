@@ -83,7 +83,7 @@ const FLAG_ROWS: &[Row] = &[
     Row::new("`--controller-name`, `--defaulting-path`, `--validation-path`, `--spoke`", "the same"),
     Row::new("`--make=false`", "the same; also `--manifests=false`"),
     Row::new("`--ssa`", "none, because every write of `Ctx` is a server-side apply already"),
-    Row::new("`--external-api-path`, `--external-api-module`, `--external-api-domain`", "`--external-path gateway_api::…::Gateway`, `--external-crate gateway-api@0.22`, `--external-domain`; the old names work as well"),
+    Row::new("`--external-api-path`, `--external-api-module`, `--external-api-domain`", "`--external-path crate::gateway_api::…::Gateway`, `--external-crate` for a type of a crate, `--external-domain`; the old names work as well"),
     Row::new("`--image`, `--image-container-command`, `--image-container-port`, `--run-as-user`", "the same"),
     Row::new("`edit --force`", "none, because `rbuilder edit` merges its changes with yours"),
     Row::new("`edit --plugins=helm/v2-alpha --output-dir`", "none, because [`rbuilder helm`](helm.md) merges with the chart that is in `charts/<project>`"),

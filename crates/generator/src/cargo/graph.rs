@@ -65,7 +65,7 @@ pub(super) struct Wanted {
     optional: bool,
     /// Includes `default`, unless the dependency disables it.
     pub(super) features: BTreeSet<String>,
-    at: Option<Range<usize>>,
+    pub(super) at: Option<Range<usize>>,
     pub(super) on: bool,
     /// Set once the dependency is enabled and its manifest has been read.
     pub(super) index: Option<Index>,

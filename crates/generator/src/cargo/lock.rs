@@ -141,6 +141,25 @@ impl Lock {
         }
         found
     }
+
+    /// Returns the versions of a package among `id` and its transitive dependencies.
+    pub(super) fn versions_below(&self, id: LockId, name: &str) -> BTreeSet<&str> {
+        let mut found = BTreeSet::from([id]);
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            let below = self.package(id).dependencies.iter().copied();
+            open.extend(below.filter(|id| found.insert(*id)));
+        }
+        let packages = found.into_iter().map(|id| self.package(id));
+        let named = packages.filter(|package| package.name == name);
+        named.map(|package| package.version.as_str()).collect()
+    }
+}
+
+/// Whether a lock file has more than one version of a package. Like [`find_newest_release`], this
+/// does not parse the file.
+pub(super) fn has_several_versions(lock: &str, name: &str) -> bool {
+    lock.match_indices(&format!("name = \"{name}\"")).nth(1).is_some()
 }
 
 pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
@@ -272,6 +291,19 @@ source = \"registry+https://b\"
         };
         assert_eq!(of("foo 1.2.0"), ["op", "foo"]);
         assert_eq!(of("foo 2.0.0 (registry+https://b)"), ["op", "either", "foo"]);
+    }
+
+    #[test]
+    fn finds_versions_below() {
+        let lock = Lock::parse(LOCK).expect("a lock file");
+        let of = |named: &str| {
+            let id = lock.find_named(named).expect("a package");
+            Vec::from_iter(lock.versions_below(id, "foo"))
+        };
+        assert_eq!(of("op"), ["1.2.0", "2.0.0"]);
+        assert_eq!(of("either"), ["2.0.0"]);
+        assert_eq!(of("foo 1.2.0"), ["1.2.0"]);
+        assert!(has_several_versions(LOCK, "foo") && !has_several_versions(LOCK, "either"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod lock;
 mod manifest;
 mod metadata;
 mod published;
+mod shared;
 mod summary;
 mod targets;
 mod vendor;
@@ -16,6 +17,7 @@ mod workspace;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use file::{File, string_at};
 use graph::{Graph, Index};
@@ -29,7 +31,7 @@ pub use workspace::{Membership, find_membership};
 
 use crate::kube_release::KubeRelease;
 use crate::report::Report;
-use crate::sources::Sources;
+use crate::sources::{Sources, join};
 use crate::{Diagnostic, Options};
 use rbuilder_diagnostic::suggest;
 
@@ -104,14 +106,17 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
                 .collect(),
         });
     }
+    let lock = read_lock(&here, graph).unwrap_or_default();
+    let conflicts = shared::find_conflicts(&lock, graph, &selected);
+    graph.missing.extend(conflicts);
     let k8s_openapi = K8sOpenapi {
-        locked: match find_locked(&here, graph, "k8s-openapi") {
+        locked: match lock::find_newest_release(&lock, "k8s-openapi") {
             Some((0, minor)) => u8::try_from(minor).ok(),
             _ => None,
         },
         ..graph.k8s_openapi()
     };
-    let kube = find_locked(&here, graph, "kube").or_else(|| graph.required_release("kube"));
+    let kube = lock::find_newest_release(&lock, "kube").or_else(|| graph.required_release("kube"));
     let kube = kube.map(|(major, minor)| KubeRelease::new(major, minor));
     let mut packages = graph.manifests(0);
     // Path dependencies provide types for kinds in other packages, so `serde-defaults` applies to
@@ -135,12 +140,9 @@ fn find(graph: &mut Graph<'_>, options: &Options) -> Result<Found, Diagnostic> {
 }
 
 /// The package's own lock file takes precedence over its workspace's.
-fn find_locked(here: &File, graph: &mut Graph<'_>, name: &str) -> Option<(u16, u16)> {
+fn read_lock(here: &File, graph: &mut Graph<'_>) -> Option<Arc<str>> {
     let sources = graph.sources;
-    let read = |folder: &str| {
-        let text = sources.text(&crate::sources::join(folder, "Cargo.lock")).ok()??;
-        lock::find_newest_release(&text, name)
-    };
+    let read = |folder: &str| sources.text(&join(folder, "Cargo.lock")).ok()?;
     read(&here.folder).or_else(|| {
         let root = workspace::root_of(here, &mut graph.files).ok()??;
         read(&root.folder)

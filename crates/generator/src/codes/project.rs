@@ -164,4 +164,17 @@ pub(super) const CODES: &[Code] = &[
             "{} `{}` runs as ServiceAccount `{}`, which config/default does not have: no pod is created",
         ],
     },
+    Code {
+        id: "RB1010",
+        title: "The program has two versions of kube",
+        level: Severity::Warning,
+        place: ExamplePlace::Project,
+        wrong: "# Cargo.lock\nversion = 4\n\n[[package]]\nname = \"kube\"\nversion = \"4.2.0\"\ndependencies = [\"kube-core 4.2.0\"]\n\n[[package]]\nname = \"kube-core\"\nversion = \"5.0.0\"\n\n[[package]]\nname = \"kube-core\"\nversion = \"4.2.0\"\n\n[[package]]\nname = \"rbuilder-runtime\"\nversion = \"0.1.0\"\ndependencies = [\"kube-core 5.0.0\"]\n\n[[package]]\nname = \"widgets\"\nversion = \"0.1.0\"\ndependencies = [\"kube\", \"rbuilder-runtime\"]",
+        right: "# Cargo.lock\nversion = 4\n\n[[package]]\nname = \"kube\"\nversion = \"5.0.0\"\ndependencies = [\"kube-core\"]\n\n[[package]]\nname = \"kube-core\"\nversion = \"5.0.0\"\n\n[[package]]\nname = \"rbuilder-runtime\"\nversion = \"0.1.0\"\ndependencies = [\"kube-core\"]\n\n[[package]]\nname = \"widgets\"\nversion = \"0.1.0\"\ndependencies = [\"kube\", \"rbuilder-runtime\"]",
+        reason: "Types for one version of kube do not implement the traits of another, so rustc reports that a trait bound is not satisfied. \
+                 Two versions of k8s-openapi each need a feature for the version of Kubernetes. Use one version in `Cargo.toml` and in \
+                 all dependencies whose types the program uses, or generate the types from the CRD with `rbuilder types`.",
+        server: "",
+        messages: &["`{}` {} uses {} {}, and this package uses {} {}"],
+    },
 ];
