@@ -46,6 +46,10 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     (MONTHS, "three months pass"),
     (TWO_REPLICAS, "two replicas elect a leader"),
     (OTHER_DECLARATION, "another declaration, and back"),
+    (
+        ELSEWHERE,
+        "objects of the same names in another namespace, and the end of it",
+    ),
 ];
 
 pub(crate) const SLOW_ENVIRONMENT: &str = "slow-environment";
@@ -55,6 +59,7 @@ pub(crate) const FOREGROUND: &str = "foreground";
 pub(crate) const OTHER_ORDER: &str = "other-order";
 pub(crate) const MONTHS: &str = "months";
 pub(crate) const TWO_REPLICAS: &str = "two-replicas";
+pub(crate) const ELSEWHERE: &str = "elsewhere";
 pub(crate) const OTHER_DECLARATION: &str = "other-declaration";
 
 /// A request that the operator sends in an undisturbed run.

@@ -5,7 +5,17 @@ use std::collections::BTreeMap;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
+use crate::history::ELSEWHERE;
 use crate::world::ObjectName;
+
+/// Base64 of `other`.
+const OTHER_DATA: &str = "b3RoZXI=";
+
+/// Label and annotation of a variant.
+const VARIED: &str = "simulation.rbuilder/varied";
+
+/// Field manager of the user.
+pub(crate) const USER: &str = "user";
 
 /// Cap on the changes per object, as large specs have hundreds of fields.
 const MOST_CHANGES: usize = 24;
@@ -36,11 +46,19 @@ impl Declaration {
     /// `&dryRun=All`.
     pub(crate) fn apply(&self, object: &Value, parameters: &str) -> http::Request<String> {
         let path = self.name.path();
-        let request = http::Request::patch(format!("{path}?fieldManager=user&force=true{parameters}"));
+        let request = http::Request::patch(format!("{path}?fieldManager={USER}&force=true{parameters}"));
         let request = request.header(CONTENT_TYPE, "application/apply-patch+yaml");
         request
             .body(object.to_string())
             .expect("a path of names is a URI")
+    }
+
+    /// Returns a copy of this declaration in the namespace [`ELSEWHERE`].
+    pub(crate) fn elsewhere(&self) -> Self {
+        let mut copy = self.clone();
+        copy.object["metadata"]["namespace"] = ELSEWHERE.into();
+        copy.name.namespace = ELSEWHERE.to_owned();
+        copy
     }
 
     pub(crate) fn add_random(&mut self, object: &Value) {
@@ -57,13 +75,44 @@ impl Declaration {
         }
     }
 
+    /// Values of ConfigMaps and Secrets.
+    fn vary_data(&self, field: &str, changes: &mut Vec<(String, Value)>) {
+        let is_encoded = self.object["kind"] == "Secret" && field == "data";
+        for (key, value) in self.object[field].as_object().into_iter().flatten() {
+            let Some(text) = value.as_str() else { continue };
+            let other = match is_encoded {
+                true if text == OTHER_DATA => "b3RoZXIy",
+                true => OTHER_DATA,
+                false => &change_text(text),
+            };
+            changes.push((format!("/{field}/{}", escape(key)), other.into()));
+        }
+    }
+
+    /// A label and an annotation that no operator knows.
+    fn other_metadata(&self) -> BTreeMap<String, Value> {
+        let fields = ["labels", "annotations"].map(|field| {
+            let mut values = self.object["metadata"][field].clone();
+            if !values.is_object() {
+                values = json!({});
+            }
+            values[VARIED] = "varied".into();
+            (format!("/metadata/{field}"), values)
+        });
+        fields.into()
+    }
+
     /// All variants of this declaration to try, in order of priority.
     ///
     /// Explicit alternatives come first. Random variants and single-field changes then alternate,
     /// so that neither is starved if the budget runs out. A single-field change modifies the value,
-    /// unsets the field, or picks a value that the schema mentions.
+    /// unsets the field, or picks a value that the schema mentions. Values of ConfigMaps and Secrets
+    /// are modified, and the last variant has another label and another annotation.
     pub(crate) fn variants(&self) -> Vec<BTreeMap<String, Value>> {
         let mut changes = Vec::new();
+        for data in ["data", "stringData"] {
+            self.vary_data(data, &mut changes);
+        }
         if let Some(spec) = self.object.get("spec") {
             vary(spec, "/spec", &mut changes);
             let named = named_values(spec, &self.schema["properties"]["spec"], "/spec");
@@ -75,6 +124,7 @@ impl Declaration {
         }
         let single = changes.into_iter().take(MOST_CHANGES);
         let single = single.map(|change| BTreeMap::from([change]));
+        let single = single.chain([self.other_metadata()]);
         let varied = alternate(single, self.random.iter().cloned());
         self.alternatives.iter().cloned().chain(varied).collect()
     }
@@ -309,6 +359,26 @@ mod tests {
             .collect();
         found.sort_by_key(|(pointer, _)| *pointer);
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn data_and_metadata_are_varied() {
+        let declaration = |object: Value| Declaration {
+            object,
+            name: ObjectName::default(),
+            alternatives: Vec::new(),
+            random: Vec::new(),
+            schema: Value::Null,
+        };
+        let metadata = json!({ "name": "a", "labels": { "app": "a" } });
+        let map = declaration(json!({ "kind": "ConfigMap", "metadata": metadata, "data": { "a": "x1" } }));
+        let variants: Vec<Value> = map.variants().iter().map(|changes| map.with(changes)).collect();
+        assert_eq!(variants[0]["data"], json!({ "a": "x2" }));
+        let labels = json!({ "app": "a", "simulation.rbuilder/varied": "varied" });
+        assert_eq!(variants[1]["metadata"]["labels"], labels);
+        let secret = declaration(json!({ "kind": "Secret", "data": { "a": "eA==" } }));
+        let changes = &secret.variants()[0];
+        assert_eq!(secret.with(changes)["data"], json!({ "a": "b3RoZXI=" }));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tower::BoxError;
 
 use crate::external::is_external;
 use crate::history::{Disturbance, Perturbation};
-use crate::network::{Connection, Network};
+use crate::network::{Connection, DELAY, Network};
 use crate::timeline::Actor;
 use crate::traffic::{Moment, Past};
 use crate::world::{self, ObjectName};
@@ -17,7 +17,6 @@ use crate::world::{self, ObjectName};
 const OUTAGE: Duration = Duration::from_secs(30);
 /// How long to hold back watch events, so that an object can be deleted and recreated unseen.
 const UNSEEN: Duration = Duration::from_millis(500);
-const DELAY: Duration = Duration::from_secs(2);
 
 impl Connection {
     /// Applies perturbations that happen before a request.

@@ -241,7 +241,7 @@ impl Systems {
 
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.objects();
-        if let Some((system, name)) = name.split_once(SEPARATOR)
+        if let Some((system, name)) = split_external(name)
             && let Some(system) = self.by_name.get_mut(system)
         {
             system.remove(name);
@@ -257,6 +257,11 @@ const SEPARATOR: &str = ": ";
 
 pub(crate) fn is_external(name: &str) -> bool {
     name.contains(SEPARATOR)
+}
+
+/// Splits the name of an object in an external system, such as `dns: a.example.com`.
+pub(crate) fn split_external(name: &str) -> Option<(&str, &str)> {
+    name.split_once(SEPARATOR)
 }
 
 #[derive(Clone, Debug, Default)]

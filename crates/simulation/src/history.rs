@@ -11,11 +11,15 @@ use serde_json::Value;
 /// Environment variable with a single history to run instead of searching.
 pub(crate) const VARIABLE: &str = "RBUILDER_SIMULATION";
 
+/// Namespace of copies of the declared objects.
+pub(crate) const ELSEWHERE: &str = "elsewhere";
+
 /// A history. `Display` and `FromStr` use a single line of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// Seed for all randomness, including UIDs and the jitter of the operator's timers.
+    /// Seed for all randomness, including UIDs and the jitter of the operator's timers, and for the
+    /// time of day and the year in which the history starts.
     #[serde(default)]
     pub seed: u64,
     /// User actions. Each one starts once the operator is idle.
@@ -42,6 +46,50 @@ impl History {
         }
     }
 
+    /// Describes in which way a history differs from the plain one, apart from its perturbations.
+    /// `names` are the names of the declarations, and `wrong` is the index of the step after which
+    /// the state is wrong.
+    pub(crate) fn describe(&self, names: &[String], wrong: Option<usize>) -> Vec<String> {
+        let mut lines = Vec::new();
+        match self.environment {
+            Pace::Prompt => {}
+            Pace::Slow => lines.push("in a slow environment".to_owned()),
+            Pace::Failing => lines.push("in an environment where nothing becomes ready".to_owned()),
+        }
+        if self.replicated {
+            lines.push("with two replicas".to_owned());
+        }
+        let applied = self.steps.iter().filter_map(|step| match step {
+            Step::Apply(number) => Some(*number),
+            _ => None,
+        });
+        if names.len() > 1 && applied.take(names.len()).eq((0..names.len()).rev()) {
+            lines.push("with the declarations in the opposite order".to_owned());
+        }
+        let is_usual = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));
+        for (number, step) in self
+            .steps
+            .iter()
+            .enumerate()
+            .take(wrong.map_or(usize::MAX, |wrong| wrong + 1))
+        {
+            // The return to the declared value is a change, too.
+            let is_changed = !is_usual(step) || matches!(step, Step::Apply(_)) && self.returns(number);
+            if is_changed {
+                lines.push(format!("in step {}: {}", number + 1, step.describe(names)));
+            }
+        }
+        lines
+    }
+
+    /// Whether a step applies an object again.
+    fn returns(&self, number: usize) -> bool {
+        let declaration = self.steps[number].declaration();
+        self.steps[..number]
+            .iter()
+            .any(|step| step.declaration() == declaration)
+    }
+
     pub(crate) fn is_plain(&self) -> bool {
         let is_given = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));
         self.perturbations.is_empty() && self.environment == Pace::Prompt && self.steps.iter().all(is_given)
@@ -58,7 +106,7 @@ impl History {
     /// Checks that all steps refer to existing declarations; a history recorded by an older version
     /// of the test might not.
     pub(crate) fn check(&self, declarations: usize) -> Result<(), String> {
-        let numbers = self.steps.iter().filter_map(Step::declaration);
+        let numbers = self.steps.iter().filter_map(Step::number);
         match numbers.max() {
             Some(number) if number >= declarations => Err(format!(
                 "a step names declaration {number}, but the test has {declarations}, counted from 0"
@@ -94,6 +142,12 @@ pub enum Step {
     FailEnvironment,
     /// Advances the clock to this many hours after the start of the history.
     PassUntil(u32),
+    /// Applies a copy of the declaration at this index in the namespace `elsewhere`.
+    ApplyElsewhere(usize),
+    /// Deletes the copy of the declared object in the namespace `elsewhere`.
+    DeleteElsewhere(usize),
+    /// Deletes the namespace `elsewhere`.
+    EndElsewhere,
 }
 
 impl Step {
@@ -108,7 +162,54 @@ impl Step {
             | Self::ApplyWith(number, _)
             | Self::Delete(number)
             | Self::DeleteForeground(number) => Some(*number),
-            Self::FailEnvironment | Self::PassUntil(_) => None,
+            Self::FailEnvironment
+            | Self::PassUntil(_)
+            | Self::ApplyElsewhere(_)
+            | Self::DeleteElsewhere(_)
+            | Self::EndElsewhere => None,
+        }
+    }
+
+    /// Like `declaration`, but also for copies.
+    fn number(&self) -> Option<usize> {
+        match self {
+            Self::ApplyElsewhere(number) | Self::DeleteElsewhere(number) => Some(*number),
+            _ => self.declaration(),
+        }
+    }
+
+    /// Whether this step takes place in the namespace `elsewhere`.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(
+            self,
+            Self::ApplyElsewhere(_) | Self::DeleteElsewhere(_) | Self::EndElsewhere
+        )
+    }
+
+    /// Describes the step. `names` are the names of the declarations.
+    pub(crate) fn describe(&self, names: &[String]) -> String {
+        let name = |number: &usize| names.get(*number).map_or("?", String::as_str);
+        match self {
+            Self::Apply(number) => format!("apply {}", name(number)),
+            Self::ApplyWith(number, changes) => {
+                let changes = changes.iter().map(|(pointer, value)| match value {
+                    Value::Null => format!("without {pointer}"),
+                    value => format!("with {pointer} = {value}"),
+                });
+                let changes: Vec<String> = changes.collect();
+                format!("apply {} {}", name(number), changes.join(" and "))
+            }
+            Self::Delete(number) => format!("delete {}", name(number)),
+            Self::DeleteForeground(number) => format!("delete {} in the foreground", name(number)),
+            Self::FailEnvironment => "the environment fails from now on".to_owned(),
+            Self::PassUntil(hour) => format!("time passes until hour {hour}"),
+            Self::ApplyElsewhere(number) => {
+                format!("apply a copy of {} in the namespace {ELSEWHERE}", name(number))
+            }
+            Self::DeleteElsewhere(number) => {
+                format!("delete the copy of {} in the namespace {ELSEWHERE}", name(number))
+            }
+            Self::EndElsewhere => format!("delete the namespace {ELSEWHERE}"),
         }
     }
 }
@@ -169,7 +270,7 @@ pub enum Disturbance {
     Refuse(u16),
     /// Permission for this kind of request is revoked for 30 seconds.
     Forbid,
-    /// Watch events of this kind are delayed by 2 seconds.
+    /// For 2 seconds, watch events and lists of this kind are late.
     DelayEvents(String),
     /// A call to an external system takes a minute.
     Slow,
@@ -237,6 +338,8 @@ mod tests {
                 Step::Apply(0),
                 Step::ApplyWith(0, BTreeMap::from([("/spec/size".to_owned(), 4.into())])),
                 Step::PassUntil(24),
+                Step::ApplyElsewhere(0),
+                Step::EndElsewhere,
                 Step::Delete(0),
             ],
             environment: Pace::Slow,
@@ -247,6 +350,21 @@ mod tests {
             }],
         };
         assert_eq!(history.to_string().parse(), Ok(history));
+    }
+
+    #[test]
+    fn description_names_what_is_unusual_until_the_state_is_wrong() {
+        let names = ["pods x/a".to_owned(), "pods x/b".to_owned()];
+        let with = Step::ApplyWith(0, BTreeMap::from([("/spec/size".to_owned(), 4.into())]));
+        let mut history = History::plain(2);
+        assert_eq!(history.describe(&names, Some(2)), Vec::<String>::new());
+        history.steps[..2].reverse();
+        history.steps.splice(2..2, [with, Step::Apply(0)]);
+        let order = "with the declarations in the opposite order";
+        let changed = "in step 3: apply pods x/a with /spec/size = 4";
+        assert_eq!(history.describe(&names, Some(2)), [order, changed]);
+        let back = "in step 4: apply pods x/a";
+        assert_eq!(history.describe(&names, None), [order, changed, back]);
     }
 
     #[test]

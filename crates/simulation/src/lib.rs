@@ -13,13 +13,19 @@
 //! rbuilder, see [`Simulation::of_client`]:
 //!
 //! ```
-//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use std::time::Duration;
+//!
+//! use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 //! use kube::api::PostParams;
 //! use kube::{Api, Client};
 //! use rbuilder_simulation::Simulation;
 //!
-//! /// Creates a ConfigMap, and does not mind if it exists.
+//! /// Creates a ConfigMap once there is a Secret.
 //! async fn operate(client: Client) {
+//!     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+//!     while !secrets.get_opt("a").await.is_ok_and(|found| found.is_some()) {
+//!         tokio::time::sleep(Duration::from_secs(1)).await;
+//!     }
 //!     let maps: Api<ConfigMap> = Api::default_namespaced(client);
 //!     let mut map = ConfigMap::default();
 //!     map.metadata.name = Some("settings".to_owned());
@@ -49,6 +55,7 @@ mod history;
 mod identity;
 mod kept;
 mod leases;
+mod names;
 mod network;
 #[cfg(feature = "envtest")]
 mod on_server;
@@ -69,6 +76,7 @@ mod settings;
 mod simpler;
 mod simulation;
 mod timeline;
+mod tolerance;
 mod traffic;
 mod world;
 

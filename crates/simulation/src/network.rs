@@ -21,18 +21,25 @@ use tokio::time::Instant;
 use tower::BoxError;
 
 use crate::answers::{message_of_invalid, read_message, refusal, without_timeout};
+use crate::environment::World;
 use crate::external::{Outage, SharedSystems, Systems};
-use crate::history::{Disturbance, Perturbation};
+use crate::history::{Disturbance, History, Perturbation, Step};
 use crate::leases::{ProcessId, is_election};
-use crate::oracle::{Oracle, Violation, lost_claim, repeated_secret};
+use crate::oracle::{Oracle, Violation, is_claim, repeated_secret, useless_owner};
+use crate::run::{Invariant, Setting};
 use crate::timeline::Actor;
+use crate::tolerance::Tolerance;
 use crate::traffic::{Deletion, Moment, Past, Traffic, kind_of_request};
 use crate::world::{self, ObjectName, Snapshot};
 
+/// How long the server takes to handle a request.
+const LATENCY: Duration = Duration::from_millis(1);
 const SLOW_CALL: Duration = Duration::from_secs(60);
 /// How long caches stay stale after [`CrashIntoPast`](crate::Disturbance::CrashIntoPast) and
 /// [`CrashBehind`](crate::Disturbance::CrashBehind).
 const BEHIND: Duration = Duration::from_secs(2);
+/// How late events and lists are after [`DelayEvents`](crate::Disturbance::DelayEvents).
+pub(crate) const DELAY: Duration = Duration::from_secs(2);
 /// Duration of a partition: twice the default lease duration, so that the other replica takes over.
 const CUT: Duration = Duration::from_secs(30);
 
@@ -42,6 +49,34 @@ pub(crate) struct Network {
     pub(crate) systems: SharedSystems,
     traffic: Arc<Mutex<Traffic>>,
     pub(crate) crashed: Arc<Notify>,
+    rules: Rules,
+}
+
+/// What the test says about all runs.
+#[derive(Clone, Default)]
+pub(crate) struct Rules {
+    invariants: Arc<[Invariant]>,
+    tolerance: Arc<Tolerance>,
+}
+
+impl Rules {
+    pub(crate) fn of(setting: &Setting, history: &History) -> Self {
+        // The author of an invariant only knows the declared objects, not their copies.
+        let has_copies = history.steps.iter().any(Step::is_elsewhere);
+        let invariants = setting.invariants.iter().filter(|_| !has_copies);
+        Self {
+            invariants: invariants.cloned().collect(),
+            tolerance: Arc::clone(&setting.tolerance),
+        }
+    }
+}
+
+impl std::fmt::Debug for Rules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rules")
+            .field("tolerance", &self.tolerance)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -55,9 +90,10 @@ pub(crate) struct Connection {
 }
 
 impl Network {
-    pub(crate) fn new(server: ApiServer, perturbations: Vec<Perturbation>) -> Self {
+    pub(crate) fn new(server: ApiServer, perturbations: Vec<Perturbation>, rules: Rules) -> Self {
         Self {
             server,
+            rules,
             systems: SharedSystems::default(),
             traffic: Arc::new(Mutex::new(Traffic::new(perturbations))),
             crashed: Arc::new(Notify::new()),
@@ -78,7 +114,26 @@ impl Network {
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.server, &self.systems.lock())
+        Snapshot::take(&self.server, &self.systems.lock(), &self.rules.tolerance)
+    }
+
+    /// Checks the user's invariants after a change. `actor` made the change.
+    pub(crate) fn check_invariants(&self, actor: Actor) {
+        if self.rules.invariants.is_empty() {
+            return;
+        }
+        let world = World::new(self.server.objects(), self.systems.lock().objects());
+        for (number, invariant) in self.rules.invariants.iter().enumerate() {
+            if let Err(why) = invariant(&world) {
+                let mut traffic = self.traffic();
+                let violation = Violation::new(Oracle::Invariant, number.to_string(), why);
+                if !traffic.violations.iter().any(|known| known.is_same(&violation)) {
+                    let note = format!("breaks an invariant: {}", violation.message);
+                    traffic.timeline.note(actor, note);
+                    traffic.violations.push(violation);
+                }
+            }
+        }
     }
 
     /// Connects a process. Its requests are attributed to `actor`.
@@ -122,6 +177,9 @@ impl Network {
         let name = Request::parse(&method, &path, "");
         let name = name.map_or(path, |request| request.to_string());
         self.traffic().timeline.request(actor, name, code, changed);
+        if changed {
+            self.check_invariants(actor);
+        }
         result
     }
 
@@ -270,6 +328,8 @@ impl Connection {
         if is_election(request, stored) {
             return self.elect(&target, http).await;
         }
+        tokio::time::sleep(LATENCY).await;
+        self.check_alive().await;
         let kind = kind_of_request(request);
         let (moment, actions) = self.network.traffic().next_moment(&kind, false);
         if let Some(code) = self.disturb_before(&actions, &kind, &moment).await {
@@ -277,8 +337,10 @@ impl Connection {
         }
         let before = self.network.server.version();
         // Looking up an object has a cost; only do so for oracles that need the old state.
-        let is_compared =
-            request.verb == Verb::Delete || is_write(request.verb) && request.resource == "secrets";
+        let resource = target.resource();
+        let is_compared = request.verb == Verb::Delete
+            || is_write(request.verb)
+                && (request.resource == "secrets" || self.network.rules.tolerance.has_regular(&resource));
         let old = is_compared.then(|| world::find(&self.network.server, &target));
         let response = self.network.server.call(http, false).await?;
         let code = response.status().as_u16();
@@ -296,11 +358,23 @@ impl Connection {
             };
             self.record_answer(&mut traffic, request.verb, &target, moment, &change);
         }
+        if change.versions > 0 {
+            self.network.check_invariants(self.actor);
+        }
         // Must come after the call: the server handles the request even if the process dies before
         // the response arrives.
         self.disturb_after(&actions, before).await?;
+        if request.verb == Verb::List && self.is_delayed(&resource) {
+            // Otherwise, a cache whose watch has expired would catch up at once.
+            tokio::time::sleep(DELAY).await;
+        }
         self.check_alive().await;
         Ok(response)
+    }
+
+    fn is_delayed(&self, kind: &str) -> bool {
+        let until = self.network.traffic().delayed.get(kind).copied();
+        until.is_some_and(|until| until > Instant::now())
     }
 
     fn record_answer(
@@ -316,16 +390,32 @@ impl Connection {
             traffic.recorded += change.versions;
         }
         let name = moment.name.clone();
+        let objects = match changed {
+            true => self.network.server.objects(),
+            false => Vec::new(),
+        };
+        let written = world::find_among(&objects, target);
+        let is_beat = self.is_beat(traffic, target, change, written.as_deref());
+        if is_beat {
+            traffic.recorded += change.versions;
+        }
         traffic.timeline.request(self.actor, name, change.code, changed);
-        traffic.moments.push(Moment { changed, ..moment });
+        traffic.moments.push(Moment {
+            changed: changed && !is_beat,
+            ..moment
+        });
         if !changed {
             return;
         }
-        if let Some(claims) = traffic.claims.as_mut() {
-            claims.observe(&self.network.server.objects(), target);
+        if !is_beat && !world::is_record(target) {
+            *traffic.changes.entry(target.to_string()).or_default() += 1;
+        }
+        if let Some(claims) = traffic.claims.as_mut()
+            && let Some(note) = claims.observe(&objects, target)
+        {
+            traffic.timeline.note(self.actor, note);
         }
         self.judge_leader(traffic, target);
-        let written = || world::find(&self.network.server, target);
         let deleted = change.old.clone().filter(|_| verb == Verb::Delete);
         let deletion = deleted.map(|object| Deletion {
             owner_lives: world::owner_lives(&self.network.server, &object),
@@ -333,23 +423,52 @@ impl Connection {
             object,
         });
         if let Some(deletion) = deletion {
-            traffic.violations.extend(lost_claim(&deletion));
             traffic.deletions.push(deletion);
             return;
         }
         traffic.made.insert(target.to_string());
-        let repeated = repeated_secret(target, &traffic.deletions, written);
-        traffic.violations.extend(repeated);
-        if let Some(written) = written().filter(|_| target.resource() == "secrets") {
-            traffic.secrets.observe(target, change.old.as_deref(), &written);
+        if change.code == CREATED && is_claim(target) {
+            traffic.new_claims.push(target.clone());
         }
+        let Some(written) = written else { return };
+        if let Some(violation) = useless_owner(target, &written, &objects) {
+            traffic.violate(violation);
+        }
+        if target.resource() != "secrets" {
+            return;
+        }
+        let repeated = repeated_secret(target, &traffic.deletions, &written);
+        // Renewals are due when time passes.
+        if let Some(violation) = repeated.filter(|_| !traffic.is_passing) {
+            traffic.violate(violation);
+        }
+        traffic.secrets.observe(target, change.old.as_deref(), &written);
+    }
+
+    /// Returns whether a write only changes fields that change regularly, and is due.
+    fn is_beat(
+        &self,
+        traffic: &mut Traffic,
+        target: &ObjectName,
+        change: &Change,
+        written: Option<&Value>,
+    ) -> bool {
+        let (Some(before), Some(after)) = (&change.old, written) else {
+            return false;
+        };
+        let tolerance = &self.network.rules.tolerance;
+        let resource = target.resource();
+        if !tolerance.has_regular(&resource) {
+            return false;
+        }
+        traffic.is_beat(target, tolerance.interval_of(&resource, before, after))
     }
 
     fn judge_leader(&self, traffic: &mut Traffic, target: &ObjectName) {
         if traffic.leases.has_lost(self.process) && !world::is_record(target) {
             let message =
                 format!("a former leader writes {target} after another replica has taken its lease");
-            traffic.violations.push(Violation::new(Oracle::Leader, message));
+            traffic.violate(Violation::new(Oracle::Leader, target.to_string(), message));
         }
     }
 
@@ -384,6 +503,8 @@ impl Connection {
         handle: impl FnOnce(&mut Systems) -> T,
     ) -> Result<T, Outage> {
         self.check_alive().await;
+        tokio::time::sleep(LATENCY).await;
+        self.check_alive().await;
         let (moment, actions) = self.network.traffic().next_moment(call, true);
         if let Some(code) = self.disturb_before(&actions, call, &moment).await {
             return Err(Outage::Refused(code));
@@ -398,6 +519,9 @@ impl Connection {
             traffic.timeline.call(self.actor, name, 200, changed);
             traffic.moments.push(Moment { changed, ..moment });
         }
+        if changed {
+            self.network.check_invariants(self.actor);
+        }
         if actions.iter().any(|one| one.action == Disturbance::Slow) {
             // The system completes the call even if the operator times out first.
             tokio::time::sleep(SLOW_CALL).await;
@@ -408,6 +532,9 @@ impl Connection {
         Ok(result)
     }
 }
+
+/// The status code for new objects.
+const CREATED: u16 = 201;
 
 struct Change {
     code: u16,

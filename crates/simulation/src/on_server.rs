@@ -131,7 +131,12 @@ impl Replay<'_> {
             Step::Apply(number) => (&declarations[*number], declarations[*number].object.clone()),
             Step::ApplyWith(number, changes) => (&declarations[*number], declarations[*number].with(changes)),
             Step::Delete(number) => return Ok(self.delete(&declarations[*number].name).await),
-            Step::DeleteForeground(_) | Step::FailEnvironment | Step::PassUntil(_) => {
+            Step::DeleteForeground(_)
+            | Step::FailEnvironment
+            | Step::PassUntil(_)
+            | Step::ApplyElsewhere(_)
+            | Step::DeleteElsewhere(_)
+            | Step::EndElsewhere => {
                 return Err("a step of the history needs control over the cluster".to_owned());
             }
         };
@@ -170,7 +175,7 @@ impl Replay<'_> {
         let mut all = Vec::new();
         let declarations = self.setting.declarations.iter();
         let declared: BTreeSet<String> = declarations.map(|declared| declared.name.to_string()).collect();
-        for (text, expected) in &state.0 {
+        for (text, expected) in &state.objects {
             let is_compared = self.made.contains(text) || declared.contains(text);
             let Some(name) = ObjectName::parse(text).filter(|_| is_compared) else {
                 continue;
@@ -190,6 +195,9 @@ impl Replay<'_> {
                 }
             };
             all.extend(differences(text, expected, &found, self.mask));
+            if let Some(declared) = state.declared.get(text) {
+                all.extend(differences(text, declared, &found, self.mask));
+            }
         }
         all
     }

@@ -8,6 +8,7 @@ use crate::external::is_external;
 use crate::history::{Disturbance, Perturbation, Step};
 use crate::run::Outcome;
 use crate::traffic::Moment;
+use crate::world::Snapshot;
 
 pub(crate) const CODES: [u16; 5] = [409, 429, 500, 503, 504];
 
@@ -70,6 +71,9 @@ pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Pertu
     let is_own = |kind: &str| declared.iter().any(|name| name.split(' ').next() == Some(kind));
     let changing = changing(&outcome.moments, 0);
     let mut pairs = Vec::new();
+    if finds_remains(outcome) {
+        return pairs;
+    }
     for (made, next) in changing.iter().zip(changing.iter().skip(1)) {
         // Request names look like `create pods default/a #1`; the kind is the second word.
         let kind = made.name.split(' ').nth(1).unwrap_or_default();
@@ -91,15 +95,25 @@ pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Pertu
     pairs
 }
 
+/// Returns whether an object that is declared again finds what its predecessor has left on purpose.
+/// It may then not be treated like the first one.
+fn finds_remains(outcome: &Outcome) -> bool {
+    outcome.settled.iter().any(Snapshot::has_kept)
+}
+
 /// All other perturbations to try. If the history modifies a declaration, crashes after the
 /// modification are included.
 pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
     let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
-    let objects: Vec<&String> = state.into_iter().flat_map(|state| state.0.keys()).collect();
+    let objects: Vec<&String> = state.into_iter().flat_map(|state| state.objects.keys()).collect();
     // Workload Pods are not created by the operator, but other actors do delete them.
     let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
-    let is_made = |name: &String| outcome.made.contains(name) || is_external(name) || is_pod(name);
+    // The operator's own objects aren't made for any declared object, and need not be restored.
+    let is_made = |name: &String| {
+        let is_own = outcome.before.contains(name);
+        outcome.made.contains(name) && !is_own || is_external(name) || is_pod(name)
+    };
     let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<') && is_made(name);
     let children = objects.iter().filter(is_child);
     let in_cluster = objects.iter().filter(|name| !is_external(name));
@@ -117,7 +131,7 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
         list.extend(crashes(&changing, outcome.accepts_past));
     }
     let mut add = |moments: &[&Moment], action: &Disturbance| list.extend(at_each(moments, action));
-    for name in declared {
+    for name in declared.iter().filter(|_| !finds_remains(outcome)) {
         add(&changing, &Disturbance::Redeclare(name.clone()));
     }
     let behind = declared.iter().filter(|_| outcome.accepts_past);

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::coverage::{Coverage, KINDS};
-use crate::history::Step;
 use crate::identity::Identity;
 use crate::report::Report;
 use crate::search::Failure;
@@ -166,7 +165,7 @@ impl<'r> FailureRecord<'r> {
                 .history
                 .steps
                 .iter()
-                .map(|step| describe(step, declarations))
+                .map(|step| step.describe(declarations))
                 .collect(),
             perturbations: perturbations.map(ToString::to_string).collect(),
             history: failure.history.to_string(),
@@ -180,25 +179,6 @@ fn shorten(events: &[Event]) -> (Vec<&Event>, usize) {
     let omitted = events.len().saturating_sub(2 * MOST_EVENTS);
     let (first, rest) = events.split_at(events.len().min(MOST_EVENTS));
     (first.iter().chain(&rest[omitted..]).collect(), omitted)
-}
-
-fn describe(step: &Step, declarations: &[String]) -> String {
-    let name = |number: &usize| declarations.get(*number).map_or("?", String::as_str);
-    match step {
-        Step::Apply(number) => format!("apply {}", name(number)),
-        Step::ApplyWith(number, changes) => {
-            let changes = changes.iter().map(|(pointer, value)| match value {
-                serde_json::Value::Null => format!("without {pointer}"),
-                value => format!("with {pointer} = {value}"),
-            });
-            let changes: Vec<String> = changes.collect();
-            format!("apply {} {}", name(number), changes.join(" and "))
-        }
-        Step::Delete(number) => format!("delete {}", name(number)),
-        Step::DeleteForeground(number) => format!("delete {} in the foreground", name(number)),
-        Step::FailEnvironment => "the environment fails from now on".to_owned(),
-        Step::PassUntil(hour) => format!("time passes until hour {hour}"),
-    }
 }
 
 impl<'r> EventRecord<'r> {

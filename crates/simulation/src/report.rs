@@ -15,7 +15,7 @@ const MOST_EVENTS: usize = 40;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Failing histories, at most one per oracle.
+    /// Failing histories, at most one for each oracle, object and field.
     pub failures: Vec<Failure>,
     /// Number of histories that were run.
     pub histories: usize,
@@ -143,6 +143,9 @@ impl fmt::Display for Report {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.oracle, self.message)?;
+        for circumstance in &self.circumstances {
+            writeln!(f, "  {circumstance}")?;
+        }
         for perturbation in &self.history.perturbations {
             writeln!(f, "  when {perturbation}")?;
         }

@@ -1,13 +1,16 @@
 //! A single run of a history. Operator, API server and environment share one thread.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use http::header::CONTENT_TYPE;
+use jiff::{SignedDuration, Timestamp};
+use kube::client::Body;
 use rbuilder_testing::fake::ApiServer;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -15,14 +18,15 @@ use crate::answers::LONGEST_WATCH;
 use crate::context;
 use crate::declaration::Declaration;
 use crate::environment::{self, Behavior, Environment, World};
-use crate::history::{History, Pace, Perturbation, Step};
-use crate::network::Network;
+use crate::history::{Disturbance, ELSEWHERE, History, Pace, Perturbation, Step};
+use crate::network::{Network, Rules};
 use crate::operator::Program;
-use crate::oracle::{Oracle, Violation, false_claims, replaced_secret};
+use crate::oracle::{Follower, Oracle, Violation, false_claims, is_claim, lost_claim, replaced_secret};
 use crate::process::{Ended, Processes};
 use crate::timeline::{Actor, Event};
+use crate::tolerance::Tolerance;
 use crate::traffic::Moment;
-use crate::world::{Difference, Mask, SEED, Snapshot, compare};
+use crate::world::{Difference, GIVEN, Mask, ObjectName, SEED, Snapshot, compare, find};
 
 /// Settled means no changes for this long.
 const QUIET: Duration = Duration::from_secs(75);
@@ -32,15 +36,25 @@ const QUIET_REPLICAS: Duration = Duration::from_secs(45);
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// Request limit per step. Beyond that, the operator is assumed to be in a hot loop.
 const MOST_REQUESTS: usize = 2000;
+/// How often the operator may change the same object in a step. Beyond that, it's in a hot loop.
+const MOST_CHANGES: usize = 150;
 const MOST_PASSING_REQUESTS: usize = 1000;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const MOST_IDLE_REQUESTS: usize = 300;
 const RESTART: Duration = Duration::from_secs(1);
 /// Exceeds the default lease duration, so that the other replica takes over.
 const REPLACEMENT: Duration = Duration::from_secs(20);
+/// Start of the histories with seed 0.
+const START: SignedDuration = SignedDuration::from_hours(24 * 365 * 60);
+/// How much later the histories of each further seed start: in another year, at another time of
+/// day. Fields that depend on the time then differ between seeds.
+const LATER: SignedDuration = SignedDuration::from_secs(((365 + 131) * 24 * 60 + 13 * 60 + 37) * 60 + 11);
+/// Keeps the start within the range of timestamps.
+const MOST_LATER: u64 = 16;
 /// Number of exits to tolerate after perturbations, since a Pod would be restarted as well.
 const MOST_ENDS: usize = 5;
 const LAST_WRITES: usize = 6;
+const MOST_DIFFERENCES: usize = 6;
 
 /// A predicate over the world that must hold at all times.
 pub(crate) type Invariant = Arc<dyn Fn(&World) -> Result<(), String> + Send + Sync>;
@@ -61,7 +75,20 @@ pub(crate) struct Setting {
     /// Behaviors added by the test.
     pub(crate) behaviors: Vec<Arc<dyn Behavior>>,
     pub(crate) has_pods: bool,
+    /// Whether to declare copies of the objects in another namespace in some histories.
+    pub(crate) has_copies: bool,
     pub(crate) invariants: Vec<Invariant>,
+    pub(crate) tolerance: Arc<Tolerance>,
+}
+
+impl Setting {
+    /// Names of the declared objects.
+    pub(crate) fn declared(&self) -> Vec<String> {
+        let declarations = self.declarations.iter();
+        declarations
+            .map(|declaration| declaration.name.to_string())
+            .collect()
+    }
 }
 
 /// What to compare a history with. `None` accepts any state after that step.
@@ -72,6 +99,8 @@ pub(crate) struct Expected {
     /// Fields of Secrets with generated values, which the operator must not overwrite.
     pub(crate) generated: BTreeSet<String>,
     pub(crate) oracle: Option<Oracle>,
+    /// Fields that must change with a Secret.
+    pub(crate) followers: Vec<Follower>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -83,7 +112,11 @@ pub(crate) struct Outcome {
     /// Number of hours simulated when the operator exceeded the request limit, if it did.
     pub(crate) passed_hours: Option<u32>,
     pub(crate) made: BTreeSet<String>,
+    /// Objects that existed before the first declaration.
+    pub(crate) before: BTreeSet<String>,
     pub(crate) replaced: BTreeSet<String>,
+    /// Indices of steps whose expected state can't be reached, because the server refuses it.
+    pub(crate) irreversible: Vec<usize>,
     /// Whether the operator accepts lists and watches from a stale cache.
     pub(crate) accepts_past: bool,
     pub(crate) asks_for_pods: bool,
@@ -122,7 +155,19 @@ struct Run<'r> {
     declared: Vec<(usize, Value)>,
     /// An object that still failed to reconcile after the last declaration, with the error.
     failing: Option<(String, String)>,
+    /// Objects that the operator made for itself, before anything was declared.
+    before: BTreeSet<String>,
     _context: context::Entered,
+}
+
+/// The namespace of copies.
+fn elsewhere() -> ObjectName {
+    ObjectName {
+        plural: "namespaces".to_owned(),
+        version: "v1".to_owned(),
+        name: ELSEWHERE.to_owned(),
+        ..ObjectName::default()
+    }
 }
 
 enum Settled {
@@ -133,7 +178,8 @@ enum Settled {
 
 impl<'r> Run<'r> {
     fn start(setting: &'r Setting, history: &'r History, expected: &'r Expected) -> Self {
-        let wall = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(24 * 365 * 60);
+        let later = i32::try_from(history.seed.min(MOST_LATER)).unwrap_or_default();
+        let wall = Timestamp::UNIX_EPOCH + START + LATER * later;
         let context = context::enter(wall, history.seed);
         let server = setting.server.copy().starting_at(wall);
         server.bookmark_every(LONGEST_WATCH);
@@ -141,7 +187,7 @@ impl<'r> Run<'r> {
         for _ in 0..history.seed % 7 {
             let _ = server.namespace(SEED.trim_end_matches('-'));
         }
-        let network = Network::new(server, history.perturbations.clone());
+        let network = Network::new(server, history.perturbations.clone(), Rules::of(setting, history));
         let notifications = network.server.notifications();
         let processes = Processes::start(setting, &network, history.replicated);
         let mut behaviors = environment::of_cluster(setting.has_pods);
@@ -159,6 +205,7 @@ impl<'r> Run<'r> {
             start: Instant::now(),
             ends: 0,
             failing: None,
+            before: BTreeSet::new(),
             declared: Vec::new(),
             _context: context,
         }
@@ -167,19 +214,27 @@ impl<'r> Run<'r> {
     async fn finish(mut self) -> Outcome {
         // Let the operator start up first; in practice, users don't declare objects at the same
         // instant.
+        let version = self.network.version();
         tokio::time::sleep(Duration::from_secs(1)).await;
+        if self.network.version() != version {
+            self.before = self.network.snapshot().objects.into_keys().collect();
+        }
         for (number, step) in self.history.steps.iter().enumerate() {
-            self.network
-                .traffic()
-                .begin_step(number, self.network.server.version());
+            self.network.traffic().begin_step(
+                number,
+                self.network.server.version(),
+                matches!(step, Step::PassUntil(_)),
+            );
             self.take(step).await;
             if self.outcome.rejected.is_some() {
                 break;
             }
             let expected = self.expected.steps.get(number).cloned().flatten();
             let settled = self.settle(expected.as_ref()).await;
-            self.judge(number, step, settled);
-            if !self.outcome.violations.is_empty() {
+            let is_over = matches!(settled, Settled::Never);
+            self.judge(number, step, settled).await;
+            let violations = &self.outcome.violations;
+            if is_over || violations.iter().any(|violation| violation.oracle.is_of_state()) {
                 break;
             }
         }
@@ -195,6 +250,7 @@ impl<'r> Run<'r> {
         self.outcome.accepts_past = traffic.accepts_past;
         self.outcome.asks_for_pods = traffic.asks_for_pods;
         self.outcome.made = std::mem::take(&mut traffic.made);
+        self.outcome.before = std::mem::take(&mut self.before);
         self.outcome.replaced = std::mem::take(&mut traffic.secrets.replaced);
         drop(traffic);
         self.outcome
@@ -215,7 +271,20 @@ impl<'r> Run<'r> {
                     .undeclare_in_foreground(&declarations[*number].name)
                     .await;
             }
-            Step::PassUntil(hour) => return self.pass_until(*hour).await,
+            Step::PassUntil(hour) => {
+                self.pass_until(*hour).await;
+                // Many changes in a long time are no loop.
+                self.network.traffic().changes.clear();
+                return;
+            }
+            Step::ApplyElsewhere(number) => return self.declare_elsewhere(*number).await,
+            Step::DeleteElsewhere(number) => {
+                return self
+                    .network
+                    .undeclare(&declarations[*number].elsewhere().name)
+                    .await;
+            }
+            Step::EndElsewhere => return self.network.undeclare(&elsewhere()).await,
             Step::FailEnvironment => {
                 self.environment.fail();
                 self.seen = None;
@@ -241,7 +310,7 @@ impl<'r> Run<'r> {
             self.step_environment().await;
             if self.network.version() != version {
                 version = self.network.version();
-                self.check_invariants();
+                self.network.check_invariants(Actor::Environment);
             }
             if self.network.traffic().moments.len() - first > MOST_PASSING_REQUESTS {
                 let passed = self.start.elapsed().as_secs() / HOUR.as_secs();
@@ -250,6 +319,19 @@ impl<'r> Run<'r> {
             }
             self.network.server.forget_requests();
             self.wait(until).await;
+        }
+    }
+
+    async fn declare_elsewhere(&mut self, number: usize) {
+        if find(&self.network.server, &elsewhere()).is_none() {
+            let metadata = json!({ "name": ELSEWHERE, "annotations": { GIVEN: "" } });
+            let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+            self.network.create(Actor::User, &elsewhere(), &namespace).await;
+        }
+        let declaration = self.setting.declarations[number].elsewhere();
+        let request = declaration.apply(&declaration.object, "");
+        if let Err(why) = self.network.send(Actor::User, request).await {
+            self.outcome.rejected = Some(why);
         }
     }
 
@@ -280,10 +362,12 @@ impl<'r> Run<'r> {
             if self.network.version() != version {
                 version = self.network.version();
                 (changed, idle_from) = (Instant::now(), count);
-                self.check_invariants();
+                self.network.check_invariants(Actor::Environment);
             }
             let now = Instant::now();
-            if count - first > MOST_REQUESTS || now > begin + 2 * PATIENCE {
+            let changes = self.network.traffic().changes.values().copied().max();
+            let is_loop = count - first > MOST_REQUESTS || changes > Some(MOST_CHANGES);
+            if is_loop || now > begin + 2 * PATIENCE {
                 return Settled::Never;
             }
             if now >= changed + quiet {
@@ -291,7 +375,7 @@ impl<'r> Run<'r> {
                     return Settled::Never;
                 }
                 let state = self.network.snapshot();
-                let differences = expected.map(|expected| compare(expected, &state, &self.expected.mask));
+                let differences = expected.map(|expected| self.compare(expected, &state));
                 match differences.filter(|differences| !differences.is_empty()) {
                     None => return Settled::AsExpected,
                     Some(differences) if now > begin + PATIENCE => return Settled::Otherwise(differences),
@@ -301,6 +385,29 @@ impl<'r> Run<'r> {
             }
             self.wait(changed + quiet).await;
         }
+    }
+
+    fn compare(&self, expected: &Snapshot, state: &Snapshot) -> Vec<Difference> {
+        let mut differences = compare(expected, state, &self.expected.mask);
+        // The operator's own objects aren't made for any declared object.
+        differences.retain(|difference| difference.extra().is_none_or(|name| !self.before.contains(name)));
+        if self.history.steps.iter().any(Step::is_elsewhere) {
+            let inside = format!(" {ELSEWHERE}/");
+            let has_copies = matches!(self.step(), Some(Step::ApplyElsewhere(_)));
+            differences.retain(|difference| match difference {
+                Difference::Missing(_) => true,
+                // Operators may take all objects into account.
+                _ if has_copies => false,
+                Difference::Extra(name) => !name.contains(&inside),
+                Difference::Field(..) => true,
+            });
+        }
+        differences
+    }
+
+    /// The current step.
+    fn step(&self) -> Option<&Step> {
+        self.history.steps.get(self.outcome.settled.len())
     }
 
     /// Lets the environment act if the world has changed or an act is due.
@@ -358,7 +465,9 @@ impl<'r> Run<'r> {
         self.network.traffic().timeline.note(actor, text.clone());
         self.ends += 1;
         if self.history.perturbations.is_empty() || self.ends > MOST_ENDS {
-            self.outcome.violations.push(Violation::new(Oracle::End, text));
+            self.outcome
+                .violations
+                .push(Violation::new(Oracle::End, "", text));
         }
         match self.history.replicated {
             true => self.processes.replace_dead(10 * RESTART),
@@ -371,72 +480,181 @@ impl<'r> Run<'r> {
         let Some(name) = self.network.traffic().to_redeclare.clone() else {
             return;
         };
-        if crate::world::find(&self.network.server, &name).is_none() {
+        if find(&self.network.server, &name).is_none() {
             self.network.traffic().to_redeclare = None;
             self.declare().await;
             self.network.server.expire_watches();
         }
     }
 
-    fn check_invariants(&mut self) {
-        if self.setting.invariants.is_empty() {
-            return;
-        }
-        let world = World::new(
-            self.network.server.objects(),
-            self.network.systems.lock().objects(),
-        );
-        for invariant in &self.setting.invariants {
-            if let Err(why) = invariant(&world) {
-                self.outcome
-                    .violations
-                    .push(Violation::new(Oracle::Invariant, why));
-            }
-        }
-    }
-
-    fn judge(&mut self, number: usize, step: &Step, settled: Settled) {
+    async fn judge(&mut self, number: usize, step: &Step, settled: Settled) {
         let state = self.network.snapshot();
+        let known = self.outcome.violations.len();
         match settled {
             Settled::AsExpected => {}
-            Settled::Never => {
-                let writes = self.last_writes();
-                let violations = &mut self.outcome.violations;
-                let message = format!("the operator does not become quiet{writes}");
-                violations.push(Violation::new(Oracle::Quiet, message));
-                let object = step
-                    .declaration()
-                    .map(|number| &self.setting.declarations[number].name);
-                let left = object.filter(|name| crate::world::find(&self.network.server, name).is_some());
-                if let Some(name) = left.filter(|_| step.deletes()) {
-                    let message = format!("the deletion of {name} does not end{writes}");
-                    violations.push(Violation::new(Oracle::Deletion, message));
-                }
+            Settled::Never => self.judge_loop(step),
+            Settled::Otherwise(differences) if self.is_irreversible(number, step, &differences).await => {
+                self.outcome.irreversible.push(number);
             }
-            Settled::Otherwise(differences) => {
-                let oracle = match step {
-                    step if step.deletes() => Oracle::Deletion,
-                    _ => self.expected.oracle.unwrap_or(Oracle::EndState),
-                };
-                let lines: Vec<String> = differences
-                    .iter()
-                    .take(6)
-                    .map(|one| format!("\n    {one}"))
-                    .collect();
-                let message = format!(
-                    "after step {}, the state is another:{}",
-                    number + 1,
-                    lines.concat()
-                );
-                self.outcome.violations.push(Violation::new(oracle, message));
-            }
+            Settled::Otherwise(differences) => self.judge_state(number, step, &differences, &state),
         }
         let claims = false_claims(&self.network.server.objects());
         self.outcome.violations.extend(claims);
+        let stale = self.expected.followers.iter();
+        let stale = stale.filter_map(|follower| follower.check(&state));
+        self.outcome.violations.extend(stale);
+        let lost = self.lost_claim(number, step);
+        self.outcome.violations.extend(lost);
+        if *step == Step::EndElsewhere && find(&self.network.server, &elsewhere()).is_some() {
+            let name = elsewhere().to_string();
+            let message = format!("the namespace {ELSEWHERE} does not end");
+            self.outcome
+                .violations
+                .push(Violation::new(Oracle::Deletion, name, message));
+        }
+        let mut traffic = self.network.traffic();
+        self.outcome.violations.append(&mut traffic.violations);
+        drop(traffic);
+        for violation in &mut self.outcome.violations[known..] {
+            violation.step = Some(number);
+        }
         if self.has_all_declared(number) {
             self.failing = context::failing().pop_first();
         }
         self.outcome.settled.push(state);
+    }
+
+    fn judge_loop(&mut self, step: &Step) {
+        let writes = self.last_writes();
+        let violations = &mut self.outcome.violations;
+        let message = format!("the operator does not become quiet{writes}");
+        violations.push(Violation::new(Oracle::Quiet, "", message));
+        let object = step
+            .declaration()
+            .map(|number| &self.setting.declarations[number].name);
+        let left = object.filter(|name| find(&self.network.server, name).is_some());
+        if let Some(name) = left.filter(|_| step.deletes()) {
+            let message = format!("the deletion of {name} does not end{writes}");
+            violations.push(Violation::new(Oracle::Deletion, name.to_string(), message));
+        }
+    }
+
+    fn judge_state(&mut self, number: usize, step: &Step, differences: &[Difference], state: &Snapshot) {
+        let oracle = match step {
+            step if step.deletes() => Oracle::Deletion,
+            _ => self.expected.oracle.unwrap_or(Oracle::EndState),
+        };
+        let traffic = self.network.traffic();
+        // The run to compare with may be the one in which something goes wrong.
+        let lacking = |name: &str| match oracle {
+            Oracle::EndState if !step.is_elsewhere() && traffic.made.contains(name) => {
+                Some("the run without perturbations")
+            }
+            Oracle::Path if traffic.changes.contains_key(name) => Some("a fresh declaration"),
+            _ => None,
+        };
+        let mut message = format!("after step {}, the state is another:", number + 1);
+        for difference in differences.iter().take(MOST_DIFFERENCES) {
+            let made = difference.extra().and_then(|name| Some((name, lacking(name)?)));
+            let _ = match made {
+                Some((name, other)) => write!(message, "\n    {name} is made only here: {other} lacks it"),
+                None => write!(message, "\n    {difference}"),
+            };
+        }
+        drop(traffic);
+        let may_be_kept = matches!(oracle, Oracle::Path | Oracle::Deletion);
+        let extra = differences.iter().find_map(Difference::extra);
+        let kind = extra.and_then(|name| state.objects.get(name)?["kind"].as_str());
+        if let Some(kind) = kind.filter(|_| may_be_kept) {
+            let _ = write!(
+                message,
+                "\n    help: if it stays on purpose, add `.keeps::<{kind}>()`"
+            );
+        }
+        if step.is_elsewhere() {
+            let declared = self.setting.declarations.iter();
+            let mut namespaces = declared.map(|declaration| &*declaration.name.namespace);
+            let namespace = namespaces.find(|name| !name.is_empty()).unwrap_or_default();
+            let _ = write!(
+                message,
+                "\n    help: if the operator only serves one namespace, add `.watch_namespace(\"{namespace}\")`; if objects of \
+                 the same name can't be in two namespaces, add `.without_copies()`"
+            );
+        }
+        let subject = differences.first().map(Difference::subject).unwrap_or_default();
+        self.outcome
+            .violations
+            .push(Violation::new(oracle, subject, message));
+    }
+
+    /// Returns whether the server refuses what is expected after a change of the declaration, so
+    /// that no operator can reach it.
+    ///
+    /// That's the case for claims, which can't shrink, and must not be recreated either. And what
+    /// the operator could change in one direction, it may be unable to revert.
+    async fn is_irreversible(&self, number: usize, step: &Step, differences: &[Difference]) -> bool {
+        // The copy may claim what only one object can have, such as a port.
+        if matches!(step, Step::ApplyElsewhere(_)) && !self.network.traffic().invalid.is_empty() {
+            return true;
+        }
+        if self.expected.oracle != Some(Oracle::Path) || step.deletes() {
+            return false;
+        }
+        let returns = matches!(step, Step::Apply(_))
+            && self.history.steps[..number]
+                .iter()
+                .any(|earlier| earlier.declaration() == step.declaration());
+        if returns && !self.network.traffic().invalid.is_empty() {
+            return true;
+        }
+        for difference in differences {
+            if let Difference::Field(name, path, expected, _) = difference
+                && let Some(claim) = ObjectName::parse(name)
+                && is_claim(&claim)
+                && self.refuses(&claim, path, expected).await
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Returns whether the server rejects a value in an object as invalid.
+    async fn refuses(&self, name: &ObjectName, path: &str, value: &Value) -> bool {
+        let mut patch = value.clone();
+        for field in path.split('.').skip(1).collect::<Vec<_>>().into_iter().rev() {
+            patch = json!({ field: patch });
+        }
+        let request = http::Request::patch(format!("{}?dryRun=All", name.path()));
+        let request = request.header(CONTENT_TYPE, "application/merge-patch+json");
+        let request = request.body(Body::from(patch.to_string().into_bytes()));
+        let response = self
+            .network
+            .server
+            .call(request.expect("a path of names is a URI"), true)
+            .await;
+        response.is_ok_and(|response| response.status() == http::StatusCode::UNPROCESSABLE_ENTITY)
+    }
+
+    fn lost_claim(&self, number: usize, step: &Step) -> Option<Violation> {
+        let traffic = self.network.traffic();
+        let is_restored = |claim: &ObjectName| {
+            let name = claim.to_string();
+            let mut perturbations = self.history.perturbations.iter();
+            perturbations.any(|perturbation| perturbation.action == Disturbance::Remove(name.clone()))
+        };
+        let replacements = traffic.new_claims.iter().filter(|claim| !is_restored(claim));
+        let replacements: Vec<ObjectName> = replacements.cloned().collect();
+        let is_changed = match step {
+            Step::Apply(_) => number > 0,
+            Step::PassUntil(_) | Step::FailEnvironment => false,
+            _ => true,
+        };
+        lost_claim(
+            &traffic.deletions[traffic.first_deletion..],
+            &replacements,
+            is_changed,
+        )
     }
 
     /// Returns whether this step completes the declarations. Until then, a reconcile may be waiting
@@ -479,14 +697,14 @@ impl<'r> Run<'r> {
             && let Some((write, why)) = traffic.invalid.first_key_value()
         {
             let message = format!("the server never accepts `{write}`: {why}");
-            violations.push(Violation::new(Oracle::Invalid, message));
+            violations.push(Violation::new(Oracle::Invalid, write, message));
         }
         if let Some((object, error)) = self.failing.take()
             && self.history.is_plain()
             && violations.is_empty()
         {
             let message = format!("the reconcile of {object} keeps failing: {error}");
-            violations.push(Violation::new(Oracle::Error, message));
+            violations.push(Violation::new(Oracle::Error, object, message));
         }
         let claims = traffic.claims.as_mut();
         if let Some(claims) = claims.filter(|_| self.history.environment != Pace::Failing) {
@@ -495,11 +713,13 @@ impl<'r> Run<'r> {
         drop(traffic);
         let panics = context::panics();
         if let Some(first) = panics.first() {
-            violations.push(Violation::new(Oracle::Panic, first.clone()));
+            // The first line names the place.
+            let place = first.lines().next().unwrap_or_default();
+            violations.push(Violation::new(Oracle::Panic, place, first.clone()));
         }
         if let Some(missing) = self.network.server.missing_permissions().first() {
             let message = format!("the role lacks a permission: {missing}\n    {}", missing.marker());
-            violations.push(Violation::new(Oracle::Role, message));
+            violations.push(Violation::new(Oracle::Role, missing.to_string(), message));
         }
     }
 }

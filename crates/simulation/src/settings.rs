@@ -114,9 +114,12 @@ impl Budget {
         Self { limit, ..*self }
     }
 
-    pub(crate) fn adapt(&mut self, requests: usize) {
+    /// Adapts a default budget to the number of requests. `others` are histories that every
+    /// operator gets, such as those with copies of its objects. They come on top, or few would
+    /// remain for an operator with few requests.
+    pub(crate) fn adapt(&mut self, requests: usize, others: usize) {
         if self.is_default {
-            self.limit = Limit::Histories(FEWEST.max(FOR_EACH_REQUEST * requests));
+            self.limit = Limit::Histories(FEWEST.max(FOR_EACH_REQUEST * requests) + others);
         }
     }
 }
@@ -129,11 +132,11 @@ mod tests {
     fn default_budget_depends_on_the_requests() {
         let ends_at = |limit: Option<Limit>, requests: usize| {
             let mut budget = Budget::start(limit);
-            budget.adapt(requests);
+            budget.adapt(requests, 5);
             (1..1000).find(|histories| budget.is_spent(*histories))
         };
-        assert_eq!(ends_at(None, 3), Some(45));
-        assert_eq!(ends_at(None, 10), Some(80));
+        assert_eq!(ends_at(None, 3), Some(50));
+        assert_eq!(ends_at(None, 10), Some(85));
         assert_eq!(ends_at(Some(Limit::Histories(7)), 10), Some(7));
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, Resource};
@@ -24,6 +25,7 @@ use crate::run::{Invariant, Setting};
 use crate::search::{Search, run_plain};
 use crate::setting;
 use crate::settings::{Budget, Limit, Settings};
+use crate::tolerance::Tolerance;
 
 /// A simulation of an operator. See the [crate documentation](crate) for an introduction.
 pub struct Simulation {
@@ -37,7 +39,9 @@ pub struct Simulation {
     namespace: Option<String>,
     roles: Option<PathBuf>,
     accepted: Vec<Oracle>,
+    tolerance: Tolerance,
     replicas: usize,
+    has_copies: bool,
     webhooks: Option<PathBuf>,
     /// `None` selects the default.
     limit: Option<Limit>,
@@ -91,7 +95,9 @@ impl Simulation {
             namespace: None,
             roles: None,
             accepted: Vec::new(),
+            tolerance: Tolerance::default(),
             replicas: 1,
+            has_copies: true,
             webhooks: None,
             limit: None,
         }
@@ -238,7 +244,8 @@ impl Simulation {
         self
     }
 
-    /// Adds an invariant to check after every change. Its error message becomes part of the report.
+    /// Adds an invariant to check after every single change, including those that the operator
+    /// makes one right after the other. Its error message becomes part of the report.
     #[must_use]
     pub fn invariant(mut self, rule: impl Fn(&World) -> Result<(), String> + Send + Sync + 'static) -> Self {
         self.invariants.push(Arc::new(rule));
@@ -246,10 +253,20 @@ impl Simulation {
     }
 
     /// Restricts the operator to a single namespace, like `WATCH_NAMESPACE` in projects created
-    /// with `--namespaced`. Has no effect with [`of_client`](Self::of_client).
+    /// with `--namespaced`. No history then declares copies of the objects in another namespace.
+    ///
+    /// Programs of [`of_client`](Self::of_client) have to restrict themselves.
     #[must_use]
     pub fn watch_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Leaves out the histories with copies of the declared objects in another namespace, e.g. if
+    /// the operator distributes objects to all namespaces, or accepts only one object per cluster.
+    #[must_use]
+    pub fn without_copies(mut self) -> Self {
+        self.has_copies = false;
         self
     }
 
@@ -267,8 +284,53 @@ impl Simulation {
         self
     }
 
-    /// Disables an oracle, e.g. [`Oracle::Path`] if your operator deliberately keeps the old object
-    /// when its name in the spec changes.
+    /// Accepts that the operator keeps objects of the kind `K` that a fresh declaration would not
+    /// have, or that belong to an object that has been deleted, e.g. the Jobs of former generations.
+    ///
+    /// Objects that `ApplySet::add_kept` marks to be kept don't need this, nor do objects that exist
+    /// before anything is declared.
+    ///
+    /// An object that a fresh declaration has must still exist, but it may have another name.
+    #[must_use]
+    pub fn keeps<K: Resource<DynamicType = ()>>(mut self) -> Self {
+        self.tolerance.keep(&K::group(&()), &K::plural(&()));
+        self
+    }
+
+    /// Excludes a field from comparisons, e.g. `plains.example.com .status.phase`. The field is
+    /// named as in reports, without the name of the object and without list indices.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `field` is not a resource and a path.
+    #[must_use]
+    #[track_caller]
+    pub fn ignoring(mut self, field: impl AsRef<str>) -> Self {
+        if let Err(error) = self.tolerance.ignore(field.as_ref()) {
+            panic!("cannot ignore a field: {error}");
+        }
+        self
+    }
+
+    /// Expects the operator to update a field at this interval, e.g. the time of a heartbeat. The
+    /// field is named as in [`ignoring`](Self::ignoring), and not compared either.
+    ///
+    /// Writes that change nothing else don't count as changes, unless they come earlier.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `field` is not a resource and a path.
+    #[must_use]
+    #[track_caller]
+    pub fn every(mut self, field: impl AsRef<str>, interval: Duration) -> Self {
+        if let Err(error) = self.tolerance.expect_every(field.as_ref(), interval) {
+            panic!("cannot expect a field to be updated: {error}");
+        }
+        self
+    }
+
+    /// Disables an oracle entirely. Prefer [`keeps`](Self::keeps) and [`ignoring`](Self::ignoring),
+    /// which leave the oracle on for everything else.
     #[must_use]
     pub fn without(mut self, oracle: Oracle) -> Self {
         self.accepted.push(oracle);
@@ -278,7 +340,8 @@ impl Simulation {
     /// Sets the maximum number of histories.
     ///
     /// Defaults to 8 per request of the undisturbed run (external calls count twice), but at least
-    /// 45. `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
+    /// 45, plus those that every operator gets, e.g. with copies of the declared objects in another
+    /// namespace. `RBUILDER_SIMULATION_HISTORIES` and `RBUILDER_SIMULATION_SECONDS` take precedence.
     #[must_use]
     pub fn histories(mut self, count: usize) -> Self {
         self.limit = Some(Limit::Histories(count));
@@ -428,8 +491,10 @@ impl Simulation {
             namespace: self.namespace,
             roles: self.roles,
             accepted: self.accepted,
+            tolerance: Arc::new(self.tolerance),
             behaviors: self.behaviors,
             has_pods: false,
+            has_copies: self.has_copies,
             invariants: self.invariants,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rbuilder_testing::fake::{Request, Verb};
 use serde_json::Value;
@@ -12,6 +13,10 @@ use crate::leases::Leases;
 use crate::oracle::{Claims, Secrets, Violation};
 use crate::timeline::Timeline;
 use crate::world::ObjectName;
+
+/// How much earlier than its interval a regular write may come, e.g. because the one before was
+/// late.
+const EARLY: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
@@ -46,6 +51,16 @@ pub(crate) struct Traffic {
     pub(crate) moments: Vec<Moment>,
     pub(crate) made: BTreeSet<String>,
     pub(crate) deletions: Vec<Deletion>,
+    /// Index of the first of `deletions` in the current step.
+    pub(crate) first_deletion: usize,
+    /// Claims that the operator created in the current step.
+    pub(crate) new_claims: Vec<ObjectName>,
+    /// Whether time passes in the current step, so that renewals are due.
+    pub(crate) is_passing: bool,
+    /// Last regular write by object, see [`Simulation::every`](crate::Simulation::every).
+    beats: BTreeMap<String, Instant>,
+    /// Number of changes by the operator in the current step, by request.
+    pub(crate) changes: BTreeMap<String, usize>,
     pub(crate) violations: Vec<Violation>,
     pub(crate) secrets: Secrets,
     pub(crate) leases: Leases,
@@ -79,9 +94,13 @@ impl Traffic {
         }
     }
 
-    pub(crate) fn begin_step(&mut self, number: usize, version: u64) {
+    pub(crate) fn begin_step(&mut self, number: usize, version: u64, is_passing: bool) {
         self.step = number;
         self.step_version = version;
+        self.is_passing = is_passing;
+        self.first_deletion = self.deletions.len();
+        self.new_claims.clear();
+        self.changes.clear();
         if let Some(claims) = &mut self.claims {
             claims.forget();
         }
@@ -110,6 +129,22 @@ impl Traffic {
         self.asks_for_pods |= matches!(kind, ("", "pods") | ("apps", "replicasets"));
         let is_list = matches!(request.verb, Verb::List | Verb::Watch);
         self.accepts_past |= is_list && request.parameter("resourceVersion") == "0";
+    }
+
+    /// Notes a write to an object with regular fields. Returns whether it only changes these, at
+    /// the given interval, and comes no earlier than the interval allows.
+    pub(crate) fn is_beat(&mut self, object: &ObjectName, interval: Option<Duration>) -> bool {
+        let now = Instant::now();
+        let before = self.beats.insert(object.to_string(), now);
+        let passed = before.map(|before| now.duration_since(before) + EARLY);
+        interval.is_some_and(|interval| passed.is_none_or(|passed| passed >= interval))
+    }
+
+    /// Records a violation, unless the run has it already.
+    pub(crate) fn violate(&mut self, violation: Violation) {
+        if !self.violations.iter().any(|known| known.is_same(&violation)) {
+            self.violations.push(violation);
+        }
     }
 
     pub(crate) fn is_forbidden(&self, kind: &str) -> bool {

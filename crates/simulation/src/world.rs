@@ -9,7 +9,10 @@ use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
 use serde_json::{Map, Value, json};
 
 use crate::addresses::{Addresses, list_addresses, replace_addresses};
-use crate::external::Systems;
+use crate::declaration::USER;
+use crate::external::{Systems, is_external};
+use crate::names::{is_pattern, matches, patterns_of};
+use crate::tolerance::{Tolerance, without_indices};
 
 /// Excluded from snapshots, since these only record that something happened.
 const RECORDS: [&str; 3] = ["events", "events.events.k8s.io", "leases.coordination.k8s.io"];
@@ -29,6 +32,9 @@ pub(crate) const SEED: &str = "seed-";
 /// Annotation of namespaces that exist from the start. These are part of the cluster and excluded
 /// from snapshots.
 pub(crate) const GIVEN: &str = "simulation.rbuilder/given";
+
+/// Annotation of objects that the library never deletes.
+const KEEP: &str = "rbuilder.dev/keep";
 
 /// Set by the Deployment controller to number rollouts.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -160,14 +166,17 @@ fn is_old_replica_set(stored: &StoredObject) -> bool {
 }
 
 pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
-    let objects = server.objects();
-    let found = objects.into_iter().find(|stored| {
+    find_among(&server.objects(), name)
+}
+
+pub(crate) fn find_among(objects: &[StoredObject], name: &ObjectName) -> Option<Arc<Value>> {
+    let found = objects.iter().find(|stored| {
         stored.group == name.group
             && stored.resource == name.plural
             && stored.metadata("namespace") == name.namespace
             && stored.metadata("name") == name.name
     });
-    Some(found?.object)
+    Some(Arc::clone(&found?.object))
 }
 
 pub(crate) fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
@@ -238,30 +247,37 @@ fn changed_field(fields: &Value, value: &Value, written: &[&Value], is_root: boo
 
 /// Snapshot of the cluster: objects by name, minus anything that differs between runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Snapshot(pub(crate) BTreeMap<String, Value>);
+pub(crate) struct Snapshot {
+    pub(crate) objects: BTreeMap<String, Value>,
+    /// What the user wrote into the declared objects, by name. Never compared: the server may keep
+    /// remains of it, such as an empty list after the last item has been removed.
+    pub(crate) declared: BTreeMap<String, Value>,
+    /// Names of objects whose kind the operator keeps on purpose, see
+    /// [`Simulation::keeps`](crate::Simulation::keeps).
+    kept: BTreeSet<String>,
+}
 
 impl Snapshot {
-    pub(crate) fn take(server: &ApiServer, systems: &Systems) -> Self {
+    pub(crate) fn take(server: &ApiServer, systems: &Systems, tolerance: &Tolerance) -> Self {
         let stored = server.objects();
         let addresses = addresses_of(&stored);
-        let mut state = Self::of_objects(&stored, &addresses);
-        state
-            .0
-            .extend(systems.objects().into_iter().map(|(name, mut value)| {
-                normalize_values(&mut value, None);
-                replace_addresses(&mut value, &addresses);
-                (name, value)
-            }));
+        let mut state = Self::of_objects(&stored, &addresses, tolerance);
+        for (name, mut value) in systems.objects() {
+            normalize_values(&mut value, None);
+            replace_addresses(&mut value, &addresses);
+            tolerance.strip(resource_of_name(&name), &mut value);
+            state.insert(name, value, tolerance);
+        }
         state
     }
 
-    pub(crate) fn of_cluster(server: &ApiServer) -> Self {
+    pub(crate) fn of_cluster(server: &ApiServer, tolerance: &Tolerance) -> Self {
         let stored = server.objects();
-        Self::of_objects(&stored, &addresses_of(&stored))
+        Self::of_objects(&stored, &addresses_of(&stored), tolerance)
     }
 
-    fn of_objects(stored: &[StoredObject], addresses: &Addresses) -> Self {
-        let mut objects: BTreeMap<String, Value> = BTreeMap::new();
+    fn of_objects(stored: &[StoredObject], addresses: &Addresses, tolerance: &Tolerance) -> Self {
+        let mut state = Self::default();
         let mut generated: Vec<(String, Value)> = Vec::new();
         for stored in stored {
             let name = ObjectName::of(stored);
@@ -272,18 +288,163 @@ impl Snapshot {
             }
             let mut value = normalize(&stored.object);
             replace_addresses(&mut value, addresses);
+            tolerance.strip(&name.resource(), &mut value);
+            if let Some(declared) = take_declared(&stored.object, &mut value) {
+                state.declared.insert(name.to_string(), declared);
+            }
             match stored.object["metadata"]["generateName"].as_str() {
-                None => drop(objects.insert(name.to_string(), value)),
+                None => state.insert(name.to_string(), value, tolerance),
                 Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),
             }
         }
-        // Generated names are random, so sort by content for reproducibility.
-        generated.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
-        for (start, value) in generated {
-            objects.insert(number_name(&objects, &start), value);
-        }
-        Self(objects)
+        state.insert_numbered(generated, |resource| tolerance.keeps(resource));
+        state
     }
+
+    /// Adds the objects of another state.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.objects.extend(other.objects.clone());
+        self.declared.extend(other.declared.clone());
+        self.kept.extend(other.kept.clone());
+    }
+
+    fn insert(&mut self, name: String, value: Value, tolerance: &Tolerance) {
+        if tolerance.keeps(resource_of_name(&name)) {
+            self.kept.insert(name.clone());
+        }
+        self.objects.insert(name, value);
+    }
+
+    /// Inserts objects whose names differ between runs. They are numbered in the order of their
+    /// contents.
+    fn insert_numbered(&mut self, mut unnamed: Vec<(String, Value)>, keeps: impl Fn(&str) -> bool) {
+        unnamed.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
+        for (start, value) in unnamed {
+            let name = number_name(&self.objects, &start);
+            if keeps(resource_of_name(&name)) {
+                self.kept.insert(name.clone());
+            }
+            self.objects.insert(name, value);
+        }
+    }
+
+    /// Replaces names that match one of the patterns by the pattern and a number.
+    fn without_names(&self, patterns: &[&String]) -> Self {
+        let mut state = Self {
+            objects: BTreeMap::new(),
+            ..self.clone()
+        };
+        let mut unnamed = Vec::new();
+        for (name, value) in &self.objects {
+            match patterns.iter().find(|pattern| matches(pattern, name)) {
+                None => drop(state.objects.insert(name.clone(), value.clone())),
+                Some(pattern) => unnamed.push(((*pattern).clone(), renamed(name, value))),
+            }
+        }
+        state.insert_numbered(unnamed, |resource| {
+            self.kept.iter().any(|name| resource_of_name(name) == resource)
+        });
+        state
+    }
+
+    /// Returns whether there are objects that the operator keeps on purpose.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.objects.keys().any(|name| self.is_kept(name))
+    }
+
+    fn is_kept(&self, name: &str) -> bool {
+        self.kept.contains(name) || self.objects[name]["metadata"]["annotations"][KEEP] == "true"
+    }
+
+    /// Returns whether an object is among the kept ones under another name.
+    fn keeps_equal(&self, name: &str, value: &Value, mask: &Mask) -> bool {
+        let value = renamed(name, value);
+        let resource = resource_of_name(name);
+        let others = self
+            .kept
+            .iter()
+            .filter(|other| resource_of_name(other) == resource);
+        others.into_iter().any(|other| {
+            let mut differences = Vec::new();
+            let other = renamed(other, &self.objects[other]);
+            compare_values(name, "", &value, &other, mask, &mut differences);
+            differences.is_empty()
+        })
+    }
+}
+
+/// Resource or external system in the name of an object, e.g. `pods` in `pods default/a`.
+fn resource_of_name(name: &str) -> &str {
+    let end = name.find([' ', ':']).unwrap_or(name.len());
+    &name[..end]
+}
+
+/// Replaces an object's own name in all of its values.
+fn renamed(name: &str, value: &Value) -> Value {
+    let own = name.split(" (").next().unwrap_or(name);
+    let own = own.rsplit(['/', ' ']).next().unwrap_or(own);
+    let mut value = value.clone();
+    replace_text(&mut value, own, "<name>");
+    value
+}
+
+pub(crate) fn replace_text(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|value| replace_text(value, from, to)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_text(item, from, to)),
+        Value::String(text) if text.contains(from) => *text = text.replace(from, to),
+        _ => {}
+    }
+}
+
+/// Moves what the user wrote out of a declared object. Fields that another manager owns stay.
+/// Returns `None` if the user didn't apply the object.
+fn take_declared(object: &Value, value: &mut Value) -> Option<Value> {
+    let managers = object["metadata"]["managedFields"].as_array()?;
+    let managers = managers.iter().filter(|manager| manager["subresource"].is_null());
+    let is_user = |manager: &&Value| manager["manager"] == USER && manager["operation"] == "Apply";
+    managers.clone().find(is_user)?;
+    let others: Vec<&Value> = managers
+        .filter(|manager| manager["manager"] != USER)
+        .map(|manager| &manager["fieldsV1"])
+        .collect();
+    let mut declared = Map::new();
+    let fields = value.as_object_mut()?;
+    let is_written = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+    let names: Vec<String> = fields.keys().filter(|name| is_written(name)).cloned().collect();
+    for name in names {
+        let Some(written) = fields.remove(&name) else {
+            continue;
+        };
+        if let Some(left) = owned_part(&written, &owned_fields(&others, &name)) {
+            fields.insert(name.clone(), left);
+        }
+        declared.insert(name, written);
+    }
+    Some(declared.into())
+}
+
+fn owned_fields<'f>(owners: &[&'f Value], name: &str) -> Vec<&'f Value> {
+    let key = format!("f:{name}");
+    owners.iter().filter_map(|fields| fields.get(&key)).collect()
+}
+
+/// The part of a value that is owned according to `fieldsV1`. Lists are not divided.
+fn owned_part(value: &Value, owners: &[&Value]) -> Option<Value> {
+    if owners.is_empty() {
+        return None;
+    }
+    let is_leaf = |fields: &&Value| fields.as_object().is_none_or(Map::is_empty);
+    let Some(fields) = value.as_object().filter(|_| !owners.iter().any(is_leaf)) else {
+        return Some(value.clone());
+    };
+    let owned = fields.iter().filter_map(|(name, value)| {
+        let value = owned_part(value, &owned_fields(owners, name))?;
+        Some((name.clone(), value))
+    });
+    Some(Value::Object(owned.collect()))
 }
 
 fn addresses_of(stored: &[StoredObject]) -> Addresses {
@@ -364,6 +525,24 @@ pub(crate) enum Difference {
     Field(String, String, Value, Value),
 }
 
+impl Difference {
+    /// Object and field, without list indices.
+    pub(crate) fn subject(&self) -> String {
+        match self {
+            Self::Missing(name) | Self::Extra(name) => name.clone(),
+            Self::Field(name, path, ..) => format!("{name} {}", without_indices(path)),
+        }
+    }
+
+    /// Name of an object in the cluster that should not exist.
+    pub(crate) fn extra(&self) -> Option<&str> {
+        match self {
+            Self::Extra(name) if !is_external(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -393,18 +572,40 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Fields to ignore in comparisons, as `<object> <path>`.
+/// What to ignore in comparisons: fields as `<object> <path>`, objects, and patterns of names such
+/// as `pods default/a-*`.
 pub(crate) type Mask = BTreeSet<String>;
 
 pub(crate) fn compare(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Difference> {
+    let patterns: Vec<&String> = mask.iter().filter(|entry| is_pattern(entry)).collect();
+    if patterns.is_empty() {
+        return compare_named(expected, found, mask);
+    }
+    compare_named(
+        &expected.without_names(&patterns),
+        &found.without_names(&patterns),
+        mask,
+    )
+}
+
+fn compare_named(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Difference> {
     let mut differences = Vec::new();
-    for (name, value) in &expected.0 {
-        match found.0.get(name) {
+    for (name, value) in &expected.objects {
+        let first = differences.len();
+        match found.objects.get(name) {
             None => differences.push(Difference::Missing(name.clone())),
             Some(other) => compare_values(name, "", value, other, mask, &mut differences),
         }
+        let differs = differences.len() > first;
+        if differs && expected.kept.contains(name) && found.keeps_equal(name, value, mask) {
+            differences.truncate(first);
+        }
     }
-    let extra = found.0.keys().filter(|name| !expected.0.contains_key(*name));
+    let extra = found
+        .objects
+        .keys()
+        .filter(|name| !expected.objects.contains_key(*name));
+    let extra = extra.filter(|name| !found.is_kept(name));
     differences.extend(extra.map(|name| Difference::Extra(name.clone())));
     differences.retain(|difference| match difference {
         Difference::Missing(name) | Difference::Extra(name) => !mask.contains(name),
@@ -448,10 +649,82 @@ fn compare_values(
     }
 }
 
-pub(crate) fn mask_of(differences: &[Difference]) -> Mask {
-    let texts = differences.iter().map(|difference| match difference {
-        Difference::Missing(name) | Difference::Extra(name) => name.clone(),
+/// Adds whatever differs between two undisturbed runs to the mask.
+pub(crate) fn extend_mask(mask: &mut Mask, one: &Snapshot, other: &Snapshot) {
+    let patterns = patterns_of(&compare(one, other, mask));
+    mask.extend(patterns);
+    let differences = compare(one, other, mask);
+    mask.extend(differences.into_iter().map(|difference| match difference {
+        Difference::Missing(name) | Difference::Extra(name) => name,
         Difference::Field(name, path, ..) => format!("{name} {path}"),
-    });
-    texts.collect()
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state<const N: usize>(objects: [(&str, Value); N]) -> Snapshot {
+        let objects = objects.map(|(name, value)| (name.to_owned(), value));
+        Snapshot {
+            objects: BTreeMap::from(objects),
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn names_that_differ_between_runs_become_patterns() {
+        let child = |hour: &str| json!({ "metadata": { "labels": { "job": format!("a-{hour}") } } });
+        let one = state([("jobs.batch x/a-00", child("00")), ("pods x/b", json!({}))]);
+        let other = state([("jobs.batch x/a-13", child("13")), ("pods x/b", json!({}))]);
+        let mut mask = Mask::new();
+        extend_mask(&mut mask, &one, &other);
+        assert_eq!(mask, Mask::from(["jobs.batch x/a-*".to_owned()]));
+        let later = state([("jobs.batch x/a-07", child("07")), ("pods x/b", json!({}))]);
+        assert_eq!(compare(&one, &later, &mask), []);
+        let none = state([("pods x/b", json!({}))]);
+        let missing = Difference::Missing("jobs.batch x/a-*<1>".to_owned());
+        assert_eq!(compare(&one, &none, &mask), [missing]);
+    }
+
+    #[test]
+    fn kept_objects_may_have_predecessors_and_other_names() {
+        let keeping = |objects: [(&str, Value); 2]| {
+            let mut state = state(objects);
+            state.kept = state.objects.keys().cloned().collect();
+            state
+        };
+        let job = |name: &str, size: i32| json!({ "metadata": { "name": name }, "spec": { "size": size } });
+        let mut fresh = state([("jobs.batch x/a-1", job("a-1", 2))]);
+        fresh.kept = fresh.objects.keys().cloned().collect();
+        let changed = keeping([
+            ("jobs.batch x/a-1", job("a-1", 1)),
+            ("jobs.batch x/a-2", job("a-2", 2)),
+        ]);
+        assert_eq!(compare(&fresh, &changed, &Mask::new()), []);
+        let old = keeping([
+            ("jobs.batch x/a-1", job("a-1", 1)),
+            ("jobs.batch x/a-2", job("a-2", 3)),
+        ]);
+        assert_eq!(compare(&fresh, &old, &Mask::new()).len(), 1);
+    }
+
+    #[test]
+    fn only_foreign_fields_of_a_declared_object_are_compared() {
+        let object = json!({
+            "metadata": { "managedFields": [
+                { "manager": USER, "operation": "Apply", "fieldsV1": { "f:spec": { "f:size": {} } } },
+                { "manager": "operator", "operation": "Update", "fieldsV1": { "f:spec": { "f:paused": {} } } },
+            ] },
+            "spec": { "size": 1, "names": [], "paused": true },
+            "status": { "phase": "Running" },
+        });
+        let mut value = object.clone();
+        let declared = take_declared(&object, &mut value).unwrap();
+        assert_eq!(declared, json!({ "spec": object["spec"] }));
+        assert_eq!(value["spec"], json!({ "paused": true }));
+        assert_eq!(value["status"], object["status"]);
+        let mut child = json!({ "metadata": {}, "spec": {} });
+        assert_eq!(take_declared(&child.clone(), &mut child), None);
+    }
 }

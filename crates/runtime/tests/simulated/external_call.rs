@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::Case;
 use crate::children::config_map;
-use crate::kinds::{App, Reported, crds, declared, report, report_phase};
+use crate::kinds::{App, Reported, crds, declared, report, report_phase, tag};
 
 const CLASS: &str = "external call";
 const FINALIZER: &str = "simulated.example.com/external";
@@ -116,7 +116,7 @@ async fn delete_buckets(buckets: &Remote<Buckets>, tag: &str) -> Result<bool, Ou
 
 /// Creates the bucket of an App if necessary, and publishes its identifier.
 async fn ensure_bucket(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
-    let tag = app.name_any();
+    let tag = tag(&*app);
     let found = find_bucket(&ctx, &tag).await?;
     let id = match found {
         Some(id) => id,
@@ -133,7 +133,7 @@ async fn publish<S>(app: &Arc<App>, ctx: &Ctx<S>, id: String) -> Result {
 }
 
 async fn delete_all(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
-    delete_buckets(&ctx, &app.name_any()).await?;
+    delete_buckets(&ctx, &tag(&*app)).await?;
     Ok(Action::await_change())
 }
 
@@ -145,7 +145,7 @@ mod created_twice {
     async fn reconcile(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
         let id = match app.reported().id {
             Some(id) => id,
-            None => create_bucket(&ctx, &app.name_any()).await?,
+            None => create_bucket(&ctx, &tag(&*app)).await?,
         };
         publish(&app, &ctx, id).await
     }
@@ -168,7 +168,7 @@ mod left_over {
     use super::*;
 
     async fn cleanup<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
-        let deleted = delete_buckets(&ctx, &app.name_any()).await;
+        let deleted = delete_buckets(&ctx, &tag(&*app)).await;
         if REPAIRED {
             deleted?;
         }
@@ -187,7 +187,7 @@ mod gone {
     use super::*;
 
     async fn cleanup<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Remote<Buckets>>) -> Result {
-        let was_there = delete_buckets(&ctx, &app.name_any()).await?;
+        let was_there = delete_buckets(&ctx, &tag(&*app)).await?;
         if !REPAIRED && !was_there {
             return Err(rbuilder::Error::new("the bucket does not exist"));
         }
@@ -252,7 +252,7 @@ mod drift {
     }
 
     async fn set_record(app: &App, zone: &Remote<Zone>) -> Result<(), Outage> {
-        let (name, text) = (app.name_any(), app.spec.size.to_string());
+        let (name, text) = (tag(app), app.spec.size.to_string());
         let set = format!("set {name}");
         zone.call(set, |zone| {
             zone.0.insert(name, text);
@@ -265,7 +265,7 @@ mod drift {
         if REPAIRED || !is_done {
             set_record(&app, &ctx).await?;
         }
-        let data = [("record", app.name_any())];
+        let data = [("record", tag(&*app))];
         ctx.apply_owned(&*app, config_map(app.name_any(), data)).await?;
         report(&ctx, &*app, |status| status.count = Some(app.spec.size)).await?;
         match REPAIRED {
@@ -275,7 +275,7 @@ mod drift {
     }
 
     async fn cleanup(app: Arc<App>, ctx: Ctx<Remote<Zone>>) -> Result {
-        let name = app.name_any();
+        let name = tag(&*app);
         let delete = format!("delete {name}");
         ctx.call(delete, |zone| zone.0.remove(&name)).await?;
         Ok(Action::await_change())

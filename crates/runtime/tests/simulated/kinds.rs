@@ -250,3 +250,8 @@ pub(crate) fn crds<K: CustomResourceExt>() -> Vec<CustomResourceDefinition> {
 pub(crate) fn namespace(object: &impl Object) -> String {
     object.namespace().unwrap_or_default()
 }
+
+/// Returns a name for something in an external system, which has no namespaces.
+pub(crate) fn tag(object: &impl Object) -> String {
+    format!("{}.{}", namespace(object), object.name_any())
+}

@@ -16,6 +16,7 @@ mod external_system;
 mod finalizer;
 mod hot_loop;
 mod immutable;
+mod judged;
 mod kinds;
 mod lost_response;
 mod memory;

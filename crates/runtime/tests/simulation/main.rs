@@ -83,7 +83,7 @@ fn register_owner_namespace(manager: Manager) -> Manager {
 
 /// Returns early if the first object exists.
 async fn stops_when_first_exists(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
-    let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
+    let maps: Api<ConfigMap> = ctx.api(&*widget);
     if maps.get_opt(&widget.name_any()).await?.is_some() {
         return Ok(Action::await_change());
     }
@@ -97,7 +97,7 @@ fn register_early_return(manager: Manager) -> Manager {
 
 /// Creates a child that is never deleted.
 async fn forgets_owner(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
-    let maps: Api<ConfigMap> = Api::namespaced(ctx.client(), "default");
+    let maps: Api<ConfigMap> = ctx.api(&*widget);
     if maps.get_opt(&widget.name_any()).await?.is_none() {
         maps.create(&PostParams::default(), &map_of(&widget)).await?;
     }
@@ -156,7 +156,7 @@ fn declared_objects_may_be_in_other_namespaces() {
 
 /// Each widget of size 1 gets a Secret whose value is either constant or unique.
 async fn keeps_secret<const RANDOM: bool>(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
-    let secrets: Api<Secret> = Api::namespaced(ctx.client(), "default");
+    let secrets: Api<Secret> = ctx.api(&*widget);
     let name = widget.name_any();
     let found = secrets.get_opt(&name).await?;
     if widget.spec.size != 1 {

@@ -34,8 +34,8 @@ async fn server_shows_the_states_of_the_simulation() {
     let Some(OnServer::Replayed { history, .. }) = report.on_server else {
         panic!("{report}");
     };
-    // The object is declared, resized to 2, 0 and back, and deleted.
-    assert_eq!(history.steps.len(), 6, "{history}");
+    // The object is declared, resized to 2, 0 and back, labelled and back, and deleted.
+    assert_eq!(history.steps.len(), 8, "{history}");
 }
 
 #[rbuilder::envtest::test]

@@ -38,7 +38,7 @@ async fn recreates_what_differs(widget: Arc<Widget>, ctx: Ctx<Compared>) -> Resu
     if let Some(found) = ctx.cached::<Deployment>()?.named("default", &widget.name_any())
         && compared(&found)? != compared(&wanted)?
     {
-        let api: Api<Deployment> = Api::namespaced(ctx.client(), "default");
+        let api: Api<Deployment> = ctx.api(&*widget);
         api.delete(&widget.name_any(), &DeleteParams::default()).await?;
     }
     ctx.apply_owned(&*widget, wanted).await?;
@@ -68,7 +68,7 @@ fn defaults_and_canonical_quantities_lead_to_hot_loops() {
 
 /// Only restores the field that it sets. Others may change the server's defaults.
 async fn creates_and_restores(widget: Arc<Widget>, ctx: Ctx<()>) -> Result {
-    let api: Api<Deployment> = Api::namespaced(ctx.client(), "default");
+    let api: Api<Deployment> = ctx.api(&*widget);
     let mut wanted = wanted(&widget)?;
     wanted.metadata.owner_references = Some(widget.controller_owner_ref(&()).into_iter().collect());
     let Some(found) = api.get_opt(&widget.name_any()).await? else {

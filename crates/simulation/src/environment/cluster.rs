@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Environment, of_cluster};
 use crate::history::Pace;
-use crate::network::Network;
+use crate::network::{Network, Rules};
 use crate::timeline::Actor;
 use crate::world::ObjectName;
 
@@ -25,7 +25,11 @@ impl Cluster {
     /// Creates the workload and waits for it to settle.
     pub(super) async fn with(plural: &str, workload: &Value, pace: Pace) -> Self {
         let mut cluster = Self {
-            network: Network::new(ApiServer::new().collecting_garbage(), Vec::new()),
+            network: Network::new(
+                ApiServer::new().collecting_garbage(),
+                Vec::new(),
+                Rules::default(),
+            ),
             environment: Environment::new(of_cluster(true), pace),
             name: ObjectName {
                 group: "apps".to_owned(),

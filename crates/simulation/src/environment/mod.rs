@@ -23,6 +23,8 @@ use crate::timeline::Actor;
 use crate::world::ObjectName;
 
 const SLOW: Duration = Duration::from_secs(20);
+/// Longer than a request takes, so that an operator can write several objects in between.
+const PROMPT: Duration = Duration::from_millis(10);
 
 /// All objects in the cluster and in external systems, as seen by a [`Behavior`] or an invariant.
 #[derive(Debug)]
@@ -192,6 +194,7 @@ pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
         Arc::new(workloads::Pods),
         Arc::new(storage::Volumes),
         Arc::new(storage::LoadBalancers),
+        Arc::new(workloads::Autoscalers),
     ];
     if has_pods {
         behaviors.push(Arc::new(rollouts::Rollouts));
@@ -222,11 +225,7 @@ impl Environment {
     /// Plans the behaviors' next acts and executes those that are due.
     pub(crate) async fn step(&mut self, network: &Network) {
         let world = World::new(network.server.objects(), network.systems.lock().objects());
-        let delay = if self.pace == Pace::Slow {
-            SLOW
-        } else {
-            Duration::ZERO
-        };
+        let delay = if self.pace == Pace::Slow { SLOW } else { PROMPT };
         let now = Instant::now();
         let known = std::mem::take(&mut self.planned);
         for behavior in &self.behaviors {

@@ -31,6 +31,47 @@ impl Behavior for Deployments {
     }
 }
 
+/// Scales the targets of HorizontalPodAutoscalers to one replica above the minimum.
+pub(super) struct Autoscalers;
+
+impl Behavior for Autoscalers {
+    fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
+        if pace == Pace::Failing {
+            return Vec::new();
+        }
+        let scalers = world.of("autoscaling", "horizontalpodautoscalers");
+        scalers
+            .filter(|scaler| !is_going(scaler))
+            .filter_map(|scaler| {
+                let spec = &scaler.value()["spec"];
+                let target = target_of(world, scaler)?;
+                let least = spec["minReplicas"].as_i64().unwrap_or(1);
+                let wanted = (least + 1).min(spec["maxReplicas"].as_i64()?);
+                let replicas = target.value()["spec"]["replicas"].as_i64().unwrap_or(1);
+                // A workload with zero replicas is not scaled.
+                let is_scaled = replicas != 0 && replicas != wanted;
+                is_scaled.then(|| Act::merge(target, json!({ "spec": { "replicas": wanted } })))
+            })
+            .collect()
+    }
+}
+
+fn target_of<'w>(world: &'w World, scaler: &StoredObject) -> Option<&'w StoredObject> {
+    let target = &scaler.value()["spec"]["scaleTargetRef"];
+    let plural = match target["kind"].as_str()? {
+        "Deployment" => "deployments",
+        "StatefulSet" => "statefulsets",
+        _ => return None,
+    };
+    let namespace = scaler.metadata("namespace");
+    let mut workloads = world.of("apps", plural);
+    workloads.find(|stored| {
+        stored.metadata("namespace") == namespace
+            && target["name"] == stored.metadata("name")
+            && !is_going(stored)
+    })
+}
+
 fn next_statuses(world: &World, kinds: &[&str], pace: Pace) -> Vec<Act> {
     let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
     all.filter(|stored| !is_going(stored))

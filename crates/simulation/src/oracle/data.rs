@@ -1,7 +1,6 @@
-//! Data loss oracle: objects that hold data must not be deleted while their owner exists.
+//! Data loss oracle: objects that hold data must not be deleted while they are needed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,13 +8,37 @@ use super::{Oracle, Violation};
 use crate::traffic::Deletion;
 use crate::world::ObjectName;
 
-pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
-    let name = &deletion.name;
-    let loses = name.resource() == "persistentvolumeclaims" && deletion.owner_lives;
-    loses.then(|| {
-        let message = format!("the operator deletes {name} while its owner exists");
-        Violation::new(Oracle::Data, message)
-    })
+const CLAIMS: &str = "persistentvolumeclaims";
+
+pub(crate) fn is_claim(name: &ObjectName) -> bool {
+    name.resource() == CLAIMS
+}
+
+/// Reports a claim that the operator deleted in the step that ends, although its owner exists.
+///
+/// After a change of the declaration, a claim may be needed no more, e.g. that of a removed member.
+/// But a claim that takes the place of the deleted one begins without its data. `replacements` are
+/// the claims that the operator created in the step.
+pub(crate) fn lost_claim(
+    deletions: &[Deletion],
+    replacements: &[ObjectName],
+    may_shrink: bool,
+) -> Option<Violation> {
+    let mut lost = deletions
+        .iter()
+        .filter(|deletion| is_claim(&deletion.name) && deletion.owner_lives);
+    let name = &lost.next()?.name;
+    let message = match replacements.first() {
+        Some(replacement) if replacement == name => {
+            format!("the operator deletes {name} and makes it again while its owner exists")
+        }
+        Some(replacement) => {
+            format!("the operator deletes {name} and makes {replacement} while the owner exists")
+        }
+        None if may_shrink => return None,
+        None => format!("the operator deletes {name} while its owner exists"),
+    };
+    Some(Violation::new(Oracle::Data, name.to_string(), message))
 }
 
 /// Reports a Secret that the operator deleted while its owner existed, and now recreates with
@@ -23,17 +46,13 @@ pub(crate) fn lost_claim(deletion: &Deletion) -> Option<Violation> {
 pub(crate) fn repeated_secret(
     name: &ObjectName,
     deletions: &[Deletion],
-    written: impl FnOnce() -> Option<Arc<Value>>,
+    written: &Value,
 ) -> Option<Violation> {
-    if name.resource() != "secrets" || deletions.is_empty() {
-        return None;
-    }
-    let written = written()?;
     let mut deleted = deletions.iter().filter(|deletion| deletion.name == *name);
     let loses = deleted.any(|deletion| deletion.owner_lives && deletion.object["data"] != written["data"]);
     loses.then(|| {
         let message = format!("the operator deletes {name} and makes it again with other values");
-        Violation::new(Oracle::Data, message)
+        Violation::new(Oracle::Data, name.to_string(), message)
     })
 }
 
@@ -65,5 +84,5 @@ impl Secrets {
 
 pub(crate) fn replaced_secret(field: &str) -> Violation {
     let message = format!("the operator replaces {field}, which it has generated before, by another value");
-    Violation::new(Oracle::Data, message)
+    Violation::new(Oracle::Data, field, message)
 }

@@ -1,11 +1,15 @@
 //! Oracles: the properties that every run is checked for.
 
 mod data;
+mod follows;
+mod owners;
 mod truth;
 
 use std::fmt;
 
-pub(crate) use data::{Secrets, lost_claim, repeated_secret, replaced_secret};
+pub(crate) use data::{Secrets, is_claim, lost_claim, repeated_secret, replaced_secret};
+pub(crate) use follows::Follower;
+pub(crate) use owners::useless_owner;
 pub(crate) use truth::{Claims, false_claims};
 
 /// The property violated by a failure.
@@ -22,8 +26,8 @@ pub enum Oracle {
     /// A deletion is incomplete: the object itself or something that the operator created for it is
     /// left over.
     Deletion,
-    /// Data loss: a PersistentVolumeClaim is deleted while its owner exists, a Secret is recreated
-    /// with different values, or a generated value is overwritten.
+    /// Data loss: a PersistentVolumeClaim is deleted while its owner exists and still needs one, a
+    /// Secret is recreated with different values, or a generated value is overwritten.
     Data,
     /// The status reports an object as ready when it isn't.
     Truth,
@@ -46,6 +50,11 @@ pub enum Oracle {
 }
 
 impl Oracle {
+    /// Whether violations concern the state in which a step ends.
+    pub(crate) fn is_of_state(self) -> bool {
+        matches!(self, Self::EndState | Self::Path | Self::Quiet | Self::Deletion)
+    }
+
     /// Name used in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -77,12 +86,25 @@ impl fmt::Display for Oracle {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) oracle: Oracle,
+    /// What is wrong, e.g. an object and a field. Violations of the same oracle with the same
+    /// subject are one finding.
+    pub(crate) subject: String,
     pub(crate) message: String,
+    /// Index of the step in which it was noticed. `None` if it concerns the whole run.
+    pub(crate) step: Option<usize>,
 }
 
 impl Violation {
-    pub(crate) fn new(oracle: Oracle, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { oracle, message }
+    pub(crate) fn new(oracle: Oracle, subject: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            oracle,
+            subject: subject.into(),
+            message: message.into(),
+            step: None,
+        }
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.oracle == other.oracle && self.subject == other.subject
     }
 }

@@ -25,18 +25,18 @@ impl Claims {
 
     /// Checks that the object just written doesn't claim to be ready while it owns an unready
     /// workload, and that no workload changes after such a claim for the same generation.
-    pub(crate) fn observe(&mut self, objects: &[StoredObject], written: &ObjectName) {
+    ///
+    /// Returns a note for the timeline if the write makes the status wrong.
+    pub(crate) fn observe(&mut self, objects: &[StoredObject], written: &ObjectName) -> Option<String> {
         self.observe_workloads(objects);
         let mut claiming = objects.iter().filter(|stored| claims_ready(stored));
         let claim = claiming.find(|stored| ObjectName::of(stored) == *written);
-        let child = claim.and_then(|stored| unready_child(stored, objects));
-        if let Some(child) = child {
-            let message = format!(
-                "{written} says that it is ready in the write of its status, but {} is not yet",
-                ObjectName::of(child)
-            );
-            self.violations.push(Violation::new(Oracle::Truth, message));
-        }
+        let child = ObjectName::of(claim.and_then(|stored| unready_child(stored, objects))?);
+        let message =
+            format!("{written} says that it is ready in the write of its status, but {child} is not yet");
+        self.violations
+            .push(Violation::new(Oracle::Truth, written.to_string(), message));
+        Some(format!("says that it is ready, but {child} is not"))
     }
 
     fn observe_workloads(&mut self, objects: &[StoredObject]) {
@@ -56,6 +56,7 @@ impl Claims {
                     let (owner, child) = (ObjectName::of(owner), ObjectName::of(stored));
                     self.violations.push(Violation::new(
                         Oracle::Truth,
+                        owner.to_string(),
                         format!("{owner} says that it is ready, and {child} is changed for the same generation afterwards"),
                     ));
                 }
@@ -77,6 +78,7 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
         if observed.is_some_and(|observed| observed < generation(stored)) {
             violations.push(Violation::new(
                 Oracle::Truth,
+                name.to_string(),
                 format!(
                     "{name}: the status still describes generation {}",
                     observed.unwrap_or_default()
@@ -89,7 +91,7 @@ pub(crate) fn false_claims(objects: &[StoredObject]) -> Vec<Violation> {
         if let Some(child) = unready_child(stored, objects) {
             let child = ObjectName::of(child);
             let message = format!("{name} says that it is ready, but {child} is not");
-            violations.push(Violation::new(Oracle::Truth, message));
+            violations.push(Violation::new(Oracle::Truth, name.to_string(), message));
         }
     }
     violations

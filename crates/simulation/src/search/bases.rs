@@ -16,7 +16,7 @@ use crate::history::{History, Pace, Step};
 use crate::oracle::Oracle;
 use crate::placement::changing;
 use crate::run::Expected;
-use crate::world::{Snapshot, compare, mask_of};
+use crate::world::{Snapshot, compare, extend_mask};
 
 const HOURS: u32 = 90 * 24;
 
@@ -35,6 +35,10 @@ impl Search<'_> {
         let mut expected = base.expected.clone();
         let last = expected.steps.len() - 1;
         expected.steps[..last].fill(None);
+        // What is kept after the deletion isn't ready either.
+        let kept = expected.steps[last].iter().flat_map(|state| state.objects.keys());
+        let kept: Vec<String> = kept.map(|name| format!("{name} .status")).collect();
+        expected.mask.extend(kept);
         self.try_kind(FAILING_ENVIRONMENT, &failing, &expected);
         let count = self.setting.declarations.len();
         let mut breaking = base.history.clone();
@@ -68,8 +72,11 @@ impl Search<'_> {
         expected.steps.insert(count, None);
         let last = expected.steps.len() - 1;
         expected.steps[count..last].fill(None);
+        // Certificates and passwords may be due for renewal.
+        let generated = std::mem::take(&mut expected.generated);
         self.found.coverage.note(MONTHS);
         let outcome = self.run(&history, &expected);
+        expected.generated = &generated - &outcome.replaced;
         self.found.passed_hours = outcome.passed_hours;
         let is_over = self.report(&history, &expected, &outcome) || outcome.passed_hours.is_some();
         if is_over
@@ -89,9 +96,7 @@ impl Search<'_> {
             &expected,
         );
         let (state, again) = (outcome.settled.get(count)?, other.settled.get(count)?);
-        expected
-            .mask
-            .extend(mask_of(&compare(state, again, &expected.mask)));
+        extend_mask(&mut expected.mask, state, again);
         expected.steps[count] = Some(state.clone());
         Some(Base {
             history,
@@ -178,7 +183,7 @@ impl Search<'_> {
         if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
             return None;
         }
-        let target = alone.settled[count - 1].clone();
+        let target = alone.settled.get(count - 1)?.clone();
         self.note_unused(base, number, &changes, &target);
         let mut path = base.history.clone();
         path.steps.insert(count, Step::ApplyWith(number, changes));
@@ -189,18 +194,45 @@ impl Search<'_> {
             .steps
             .insert(count + 1, base.expected.steps[count - 1].clone());
         let mut outcome = self.run(&path, &expected);
-        if outcome.rejected.is_some() {
-            // Some changes are irreversible, e.g. volumes can't shrink. Skip the change back and
-            // delete the modified object along with the others.
+        if outcome
+            .violations
+            .iter()
+            .any(|found| found.oracle == Oracle::Path)
+            && !self.is_done()
+        {
+            // The variant may have random or time-dependent fields that the declared object lacks.
+            let other = self.run(&History { seed: 1, ..fresh }, &Expected::default());
+            let before = expected.mask.len();
+            if let Some(other) = other.settled.get(count - 1) {
+                extend_mask(&mut expected.mask, &alone.settled[count - 1], other);
+            }
+            if expected.mask.len() > before {
+                outcome = self.run(&path, &expected);
+            }
+        }
+        let is_refused = outcome.rejected.is_some();
+        let is_stuck = !is_refused && self.report(&path, &expected, &outcome);
+        if is_refused || is_stuck {
+            let has_arrived = outcome.settled.len() > count + 1;
+            if is_stuck && !has_arrived {
+                return None;
+            }
+            // Some changes can't be reverted, e.g. volumes can't shrink. The way to the variant is a
+            // history of its own, which deletes the modified object along with the others.
             path.steps.remove(count + 1);
             expected.steps.remove(count + 1);
             let last = expected.steps.len() - 1;
             expected.steps[count + 1..last].fill(None);
             outcome = self.run(&path, &expected);
+            if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() {
+                return None;
+            }
+        }
+        for step in &outcome.irreversible {
+            expected.steps[*step] = None;
         }
         // If the result may be path-dependent, perturbations may affect it, too.
-        let depends_on_path = self.setting.accepted.contains(&Oracle::Path);
-        if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() || depends_on_path {
+        if self.setting.accepted.contains(&Oracle::Path) {
             return None;
         }
         expected.oracle = None;
@@ -220,21 +252,14 @@ impl Search<'_> {
         state: &Snapshot,
     ) {
         let own = self.setting.declarations[number].name.to_string();
-        let without = |state: &Snapshot| {
-            let mut state = state.clone();
-            if let Some(object) = state.0.get_mut(&own).and_then(Value::as_object_mut) {
-                object.remove("spec");
-            }
-            state
-        };
         let count = self.setting.declarations.len();
         let before = base.expected.steps[count - 1].clone().unwrap_or_default();
         // Removing a field that's set to its default is a no-op and proves nothing.
-        let spec_of = |state: &Snapshot| state.0.get(&own).map(|object| object["spec"].clone());
+        let spec_of = |state: &Snapshot| state.declared.get(&own).map(|object| object["spec"].clone());
         if spec_of(&before) == spec_of(state) {
             return;
         }
-        let is_unused = compare(&without(&before), &without(state), &base.expected.mask).is_empty();
+        let is_unused = compare(&before, state, &base.expected.mask).is_empty();
         // Skip unset fields. They may be unused for good reasons, e.g. as deprecated aliases.
         let declared = &self.setting.declarations[number].object;
         let set = changes

@@ -5,6 +5,8 @@
 //! the same states. Any remaining budget is spent on disturbing two requests at once.
 
 mod bases;
+mod elsewhere;
+mod follows;
 mod server;
 mod shrink;
 
@@ -12,6 +14,7 @@ use std::collections::BTreeSet;
 
 use rbuilder_testing::Random;
 
+use self::elsewhere::mask_of_copies;
 use self::shrink::Reported;
 use crate::history::{History, Perturbation, Step};
 use crate::kept::{Kept, KeptOutcome};
@@ -22,9 +25,11 @@ use crate::report::Report;
 use crate::run::{Expected, Outcome, Setting, run};
 use crate::settings::Budget;
 use crate::timeline::Event;
-use crate::world::{Snapshot, compare, mask_of};
+use crate::world::{Snapshot, extend_mask};
 
-const MOST_FAILURES: usize = 3;
+const MOST_FAILURES: usize = 5;
+/// Number of histories with other metadata of a declared object: from scratch, and as an update.
+const METADATA: usize = 2;
 
 /// A history in which the operator misbehaves.
 #[derive(Clone, Debug)]
@@ -38,6 +43,10 @@ pub struct Failure {
     pub history: History,
     /// Timeline of `history`.
     pub events: Vec<Event>,
+    /// Object and field, to tell findings of the same oracle apart.
+    pub(crate) subject: String,
+    /// In which way `history` differs from the undisturbed one, apart from its perturbations.
+    pub(crate) circumstances: Vec<String>,
 }
 
 pub(crate) struct Search<'s> {
@@ -46,6 +55,8 @@ pub(crate) struct Search<'s> {
     progress: Progress,
     found: Report,
     disturbed: BTreeSet<String>,
+    /// Whether two runs of the same history differ.
+    is_random: bool,
     /// Outcome of the undisturbed history, if it was run already.
     plain: Option<Outcome>,
 }
@@ -81,7 +92,7 @@ pub(crate) fn run_plain(setting: &Setting) -> Outcome {
 fn plain(setting: &Setting) -> (History, Expected) {
     let history = History::plain(setting.declarations.len());
     let mut steps = vec![None; history.steps.len() - 1];
-    steps.push(Some(Snapshot::of_cluster(&setting.server)));
+    steps.push(Some(Snapshot::of_cluster(&setting.server, &setting.tolerance)));
     let expected = Expected {
         steps,
         ..Expected::default()
@@ -104,6 +115,7 @@ impl<'s> Search<'s> {
             progress,
             found: Report::default(),
             disturbed: BTreeSet::new(),
+            is_random: false,
             plain,
         }
     }
@@ -126,7 +138,9 @@ impl<'s> Search<'s> {
         self.found.requests = base.outcome.moments.len();
         let calls = base.outcome.moments.iter().filter(|moment| moment.is_external);
         // External calls count twice, see `Simulation::histories`.
-        self.budget.adapt(self.found.requests + calls.count());
+        let others =
+            self.count_copies() + self.count_followed(&base) + METADATA * self.setting.declarations.len();
+        self.budget.adapt(self.found.requests + calls.count(), others);
         self.found.coverage.add_requests(&base.outcome.moments);
         self.repeat(&base, kept);
         self.paces(&base);
@@ -134,13 +148,15 @@ impl<'s> Search<'s> {
         self.orders(&base);
         let crashes = crashes(&changing(&base.outcome.moments, 0), base.outcome.accepts_past);
         self.disturb_each(&base, &crashes);
+        self.elsewhere(&base);
+        self.replace_followed(&base);
         let extra = [self.replicas(&base), self.months(&base)];
         let mut bases = self.variants(&base);
         bases.insert(0, base);
         for base in &bases[1..] {
             self.found.coverage.add_requests(&base.outcome.moments);
         }
-        let declared = self.declared();
+        let declared = self.setting.declared();
         let singles = bases
             .iter()
             .map(|base| perturbations(&base.history.steps, &base.outcome, &declared));
@@ -178,10 +194,11 @@ impl<'s> Search<'s> {
             let expected = self.expect(base, &history);
             let outcome = self.run(&history, &expected);
             let reached = history.perturbations.len() - outcome.unreached.len();
-            let result = match self.report(&history, &expected, &outcome) {
-                true => KeptOutcome::Fails,
-                false if reached == 0 && !history.perturbations.is_empty() => KeptOutcome::NotReached,
-                false => KeptOutcome::Passes,
+            self.report(&history, &expected, &outcome);
+            let result = match outcome.violations.is_empty() {
+                false => KeptOutcome::Fails,
+                true if reached == 0 && !history.perturbations.is_empty() => KeptOutcome::NotReached,
+                true => KeptOutcome::Passes,
             };
             self.found.kept.push(Kept::new(history, result));
         }
@@ -245,14 +262,17 @@ impl<'s> Search<'s> {
                     let alone = self.run(&fresh, &Expected::default());
                     alone.settled.get(count - 1).cloned()
                 }
-                Step::Delete(_) | Step::DeleteForeground(_) | Step::FailEnvironment | Step::PassUntil(_) => {
-                    None
-                }
+                _ => None,
             };
             expected.steps.push(state);
         }
         if let Some((number, state)) = self.state_after_time(history) {
             expected.steps[number] = Some(state);
+        }
+        if history.steps.iter().any(Step::is_elsewhere)
+            && let Some(both) = self.with_copies(base)
+        {
+            self.expect_elsewhere(&mut expected, base, &both, &history.steps);
         }
         if let Some(last) = expected.steps.last_mut().filter(|last| last.is_none()) {
             *last = base.expected.steps.last().cloned().flatten();
@@ -261,13 +281,6 @@ impl<'s> Search<'s> {
             expected.oracle = Some(Oracle::Path);
         }
         expected
-    }
-
-    fn declared(&self) -> Vec<String> {
-        let declarations = self.setting.declarations.iter();
-        declarations
-            .map(|declaration| declaration.name.to_string())
-            .collect()
     }
 
     fn is_done(&self) -> bool {
@@ -284,7 +297,8 @@ impl<'s> Search<'s> {
         outcome
     }
 
-    /// Runs the undisturbed history. `None` if even that fails.
+    /// Runs the undisturbed history. `None` if there's no state to compare other histories with,
+    /// because the operator never becomes quiet or the server rejects a declaration.
     fn base(&mut self) -> Option<Base> {
         let (history, mut expected) = plain(self.setting);
         let outcome = match self.plain.take() {
@@ -296,18 +310,23 @@ impl<'s> Search<'s> {
         };
         if let Some(why) = outcome.rejected {
             let message = format!("the server rejects a declaration: {why}");
-            self.fail(Oracle::End, message, history, outcome.events);
+            let violation = Violation::new(Oracle::End, "", message);
+            self.fail(&violation, history, outcome.events);
             return None;
         }
-        if self.report(&history, &expected, &outcome) {
+        self.report(&history, &expected, &outcome);
+        if outcome.settled.len() < history.steps.len() || is_loop(&outcome) {
             return None;
         }
-        // Determinism check: the same seed must produce the same events, or comparisons are
-        // meaningless.
+        // Determinism check: the same seed must produce the same requests. Their order within an
+        // instant doesn't matter, since `tokio::select!` chooses it at random.
         let again = self.run(&history, &expected);
         if let Some(difference) = first_difference(&outcome.events, &again.events) {
-            self.fail(Oracle::Determinism, difference, history, again.events);
-            return None;
+            self.note_random(difference, &history, again.events);
+            // The search goes on with what both runs have in common.
+            for (state, again) in outcome.settled.iter().zip(&again.settled) {
+                extend_mask(&mut expected.mask, state, again);
+            }
         }
         // Mask whatever changes with the seed, i.e. anything random or time-dependent.
         let other = History {
@@ -315,11 +334,12 @@ impl<'s> Search<'s> {
             ..history.clone()
         };
         let other = self.run(&other, &expected);
-        for (expected_state, state) in outcome.settled.iter().zip(&other.settled) {
-            let differences = compare(expected_state, state, &expected.mask);
-            expected.mask.extend(mask_of(&differences));
+        for (state, other) in outcome.settled.iter().zip(&other.settled) {
+            extend_mask(&mut expected.mask, state, other);
         }
         self.found.masked = expected.mask.iter().cloned().collect();
+        let copies = mask_of_copies(self.setting, &expected.mask);
+        expected.mask.extend(copies);
         expected.steps = outcome.settled.iter().cloned().map(Some).collect();
         let is_secret = |field: &&String| field.starts_with("secrets ") && field.contains(" .data.");
         let generated = expected.mask.iter().filter(is_secret);
@@ -327,11 +347,13 @@ impl<'s> Search<'s> {
             .filter(|field| !outcome.replaced.contains(*field))
             .cloned()
             .collect();
-        Some(Base {
+        let mut base = Base {
             history,
             outcome,
             expected,
-        })
+        };
+        self.learn_followers(&mut base);
+        Some(base)
     }
 
     fn disturb(&mut self, base: &Base, perturbations: Vec<Perturbation>) {
@@ -385,20 +407,26 @@ impl<'s> Search<'s> {
         self.report(history, expected, &outcome);
     }
 
-    /// Records the failure of a run, if any. Returns whether there was one.
+    /// Records the failures of a run that aren't known yet. Returns whether the run can't be
+    /// compared with others: it has a new failure, or its state is wrong.
     fn report(&mut self, history: &History, expected: &Expected, outcome: &Outcome) -> bool {
+        let mut is_new = false;
         for violation in &outcome.violations {
-            let mut known = self.found.failures.iter();
-            // `Report::failures` has at most one history per oracle.
-            if !known.any(|failure| failure.oracle == violation.oracle) {
+            if !self.is_known(violation) && self.found.failures.len() < MOST_FAILURES {
+                is_new = true;
                 self.add(history, expected, outcome, violation);
             }
         }
-        !outcome.violations.is_empty()
+        let mut violations = outcome.violations.iter();
+        is_new || violations.any(|violation| violation.oracle.is_of_state())
+    }
+
+    fn is_known(&self, violation: &Violation) -> bool {
+        let mut known = self.found.failures.iter();
+        known.any(|failure| failure.oracle == violation.oracle && failure.subject == violation.subject)
     }
 
     fn add(&mut self, history: &History, expected: &Expected, outcome: &Outcome, violation: &Violation) {
-        let oracle = violation.oracle;
         let Reported {
             history,
             expected,
@@ -410,40 +438,100 @@ impl<'s> Search<'s> {
             violation: violation.clone(),
             events: outcome.events.clone(),
         });
-        let again = run(self.setting, &history, &expected);
-        if let Some(difference) = first_difference(&events, &again.events) {
-            self.fail(Oracle::Determinism, difference, history, again.events);
+        if self.is_known(&violation) {
             return;
         }
-        self.fail(oracle, violation.message, history, events);
+        // A loop takes long, and its first run proves it.
+        if violation.oracle != Oracle::Quiet {
+            let again = run(self.setting, &history, &expected);
+            if let Some(difference) = first_difference(&events, &again.events) {
+                self.note_random(difference, &history, again.events);
+                if !again.violations.iter().any(|found| found.is_same(&violation)) {
+                    return;
+                }
+            }
+        }
+        self.fail(&violation, history, events);
     }
 
-    fn fail(&mut self, oracle: Oracle, message: String, history: History, events: Vec<Event>) {
+    fn note_random(&mut self, difference: String, history: &History, events: Vec<Event>) {
+        if !self.is_random && !self.setting.accepted.contains(&Oracle::Determinism) {
+            let violation = Violation::new(Oracle::Determinism, "", difference);
+            self.fail(&violation, history.clone(), events);
+        }
+        self.is_random = true;
+    }
+
+    fn fail(&mut self, violation: &Violation, history: History, events: Vec<Event>) {
         self.found.failures.push(Failure {
-            oracle,
-            message,
+            oracle: violation.oracle,
+            message: violation.message.clone(),
+            subject: violation.subject.clone(),
+            circumstances: history.describe(&self.setting.declared(), violation.step),
             history,
             events,
         });
     }
 }
 
+fn is_loop(outcome: &Outcome) -> bool {
+    let mut violations = outcome.violations.iter();
+    violations.any(|violation| violation.oracle == Oracle::Quiet)
+}
+
+/// Compares the events of two runs, without the order of those at the same instant.
 fn first_difference(expected: &[Event], found: &[Event]) -> Option<String> {
-    let position = expected.iter().zip(found).position(|(one, other)| one != other);
+    let (expected, found) = (in_order(expected), in_order(found));
+    let position = expected.iter().zip(&found).position(|(one, other)| one != other);
     let position = match position {
         Some(position) => position,
         None if expected.len() == found.len() => return None,
         None => expected.len().min(found.len()),
     };
-    let show = |events: &[Event]| {
+    let show = |events: &[&Event]| {
         events
             .get(position)
             .map_or("nothing".to_owned(), ToString::to_string)
     };
     Some(format!(
-        "two runs of the same history differ: the operator uses the system's clock, random numbers, threads, or the \
-         order of a HashMap\n    first: {}\n    then:  {}",
-        show(expected),
-        show(found)
+        "two runs of the same history differ: the operator uses the system's clock, random numbers, threads, the order \
+         of a HashMap, or `tokio::select!` without `biased;`\n    first: {}\n    then:  {}",
+        show(&expected),
+        show(&found)
     ))
+}
+
+fn in_order(events: &[Event]) -> Vec<&Event> {
+    let mut events: Vec<&Event> = events.iter().collect();
+    events.sort_by_key(|event| (event.at, event.actor, &event.text, event.code, event.changed));
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::timeline::Actor;
+
+    #[test]
+    fn order_within_an_instant_does_not_matter() {
+        let event = |at: u64, text: &str| Event {
+            at: Duration::from_secs(at),
+            actor: Actor::Operator,
+            text: text.to_owned(),
+            code: 200,
+            changed: false,
+            is_external: false,
+        };
+        let events = [event(1, "a"), event(1, "b"), event(2, "c")];
+        let other = [event(1, "b"), event(1, "a"), event(2, "c")];
+        assert_eq!(first_difference(&events, &other), None);
+        let later = [event(1, "b"), event(2, "a"), event(2, "c")];
+        let difference = first_difference(&events, &later).unwrap();
+        assert!(
+            difference.contains("first: ") && difference.contains("tokio::select!"),
+            "{difference}"
+        );
+    }
 }

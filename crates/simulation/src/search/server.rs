@@ -72,7 +72,7 @@ impl Search<'_> {
 /// Returns whether the state contains workload Pods. A plain API server has no controller for
 /// these.
 fn has_pods_of_workloads(state: &Snapshot) -> bool {
-    let mut pods = state.0.iter().filter(|(name, _)| name.starts_with("pods "));
+    let mut pods = state.objects.iter().filter(|(name, _)| name.starts_with("pods "));
     pods.any(|(_, pod)| {
         let owners = pod["metadata"]["ownerReferences"].as_array();
         let mut owners = owners.into_iter().flatten();

@@ -105,9 +105,7 @@ impl Search<'_> {
         let Outcome {
             violations, events, ..
         } = self.run(history, expected);
-        let violation = violations
-            .into_iter()
-            .find(|found| found.oracle == known.oracle)?;
+        let violation = violations.into_iter().find(|found| found.is_same(known))?;
         Some(Reported {
             history: history.clone(),
             expected: expected.clone(),

@@ -12,7 +12,7 @@ use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::{Value, json};
 
 use crate::children::{config_map, deployment, metadata};
-use crate::kinds::{App, report, report_ready};
+use crate::kinds::{App, report, report_ready, tag};
 
 /// A failed Job counts as ready, because it is finished as well.
 pub(super) mod finished {
@@ -121,7 +121,7 @@ pub(super) mod region {
     }
 
     async fn reconcile<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<Cloud>) -> Result {
-        let tag = app.name_any();
+        let tag = tag(&*app);
         let id = match find(&ctx, &tag).await? {
             Some(id) => id,
             None if REPAIRED => order(&ctx, &tag, "north").await?,
@@ -141,9 +141,9 @@ pub(super) mod region {
     }
 
     async fn cleanup(app: Arc<App>, ctx: Ctx<Cloud>) -> Result {
-        let tag = app.name_any();
+        let tag = tag(&*app);
         let delete = |machines: &mut Machines| machines.0.retain(|_, machine| machine.tag != tag);
-        ctx.call(format!("delete {}", app.name_any()), delete).await?;
+        ctx.call(format!("delete {tag}"), delete).await?;
         Ok(Action::await_change())
     }
 

@@ -62,8 +62,8 @@ pub(super) mod unknown_owner {
             let Some(owner) = claim.labels().get(OWNER) else {
                 continue;
             };
-            let is_gone = stores.named(&namespace(&*store), owner).is_none();
-            if is_gone && !(REPAIRED && ctx.api::<Store>(&*store).get_opt(owner).await?.is_some()) {
+            let is_gone = stores.named(&namespace(&*claim), owner).is_none();
+            if is_gone && !(REPAIRED && ctx.api::<Store>(&*claim).get_opt(owner).await?.is_some()) {
                 ctx.delete(&*claim).await?;
             }
         }
