@@ -170,9 +170,10 @@ fn elsewhere() -> ObjectName {
     }
 }
 
+/// How a step ends, with the state in which it does.
 enum Settled {
-    AsExpected,
-    Otherwise(Vec<Difference>),
+    AsExpected(Snapshot),
+    Otherwise(Vec<Difference>, Snapshot),
     Never,
 }
 
@@ -229,8 +230,9 @@ impl<'r> Run<'r> {
             if self.outcome.rejected.is_some() {
                 break;
             }
-            let expected = self.expected.steps.get(number).cloned().flatten();
-            let settled = self.settle(expected.as_ref()).await;
+            let expected: &'r Expected = self.expected;
+            let expected = expected.steps.get(number).and_then(Option::as_ref);
+            let settled = self.settle(expected).await;
             let is_over = matches!(settled, Settled::Never);
             self.judge(number, step, settled).await;
             let violations = &self.outcome.violations;
@@ -377,8 +379,10 @@ impl<'r> Run<'r> {
                 let state = self.network.snapshot();
                 let differences = expected.map(|expected| self.compare(expected, &state));
                 match differences.filter(|differences| !differences.is_empty()) {
-                    None => return Settled::AsExpected,
-                    Some(differences) if now > begin + PATIENCE => return Settled::Otherwise(differences),
+                    None => return Settled::AsExpected(state),
+                    Some(differences) if now > begin + PATIENCE => {
+                        return Settled::Otherwise(differences, state);
+                    }
                     // Might just be waiting for a delayed requeue.
                     Some(_) => (changed, idle_from) = (now, count),
                 }
@@ -413,11 +417,13 @@ impl<'r> Run<'r> {
     /// Lets the environment act if the world has changed or an act is due.
     async fn step_environment(&mut self) {
         let (now, version) = (Instant::now(), self.network.version());
-        let due = [self.environment.next_due(), self.network.server.next_collection()];
-        let is_due = due.into_iter().flatten().any(|due| due <= now);
-        if is_due || self.seen != Some(version) {
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        if self.seen != Some(version) || is_due(self.network.server.next_collection()) {
             self.seen = Some(version);
-            self.environment.step(&self.network).await;
+            self.environment.plan(&self.network);
+        }
+        if is_due(self.environment.next_due()) {
+            self.environment.act(&self.network).await;
         }
     }
 
@@ -488,16 +494,21 @@ impl<'r> Run<'r> {
     }
 
     async fn judge(&mut self, number: usize, step: &Step, settled: Settled) {
-        let state = self.network.snapshot();
         let known = self.outcome.violations.len();
-        match settled {
-            Settled::AsExpected => {}
-            Settled::Never => self.judge_loop(step),
-            Settled::Otherwise(differences) if self.is_irreversible(number, step, &differences).await => {
-                self.outcome.irreversible.push(number);
+        let state = match settled {
+            Settled::AsExpected(state) => state,
+            Settled::Never => {
+                self.judge_loop(step);
+                self.network.snapshot()
             }
-            Settled::Otherwise(differences) => self.judge_state(number, step, &differences, &state),
-        }
+            Settled::Otherwise(differences, state) => {
+                match self.is_irreversible(number, step, &differences).await {
+                    true => self.outcome.irreversible.push(number),
+                    false => self.judge_state(number, step, &differences, &state),
+                }
+                state
+            }
+        };
         let claims = false_claims(&self.network.server.objects());
         self.outcome.violations.extend(claims);
         let stale = self.expected.followers.iter();

@@ -51,7 +51,8 @@ impl Cluster {
     /// Runs the environment until it settles, calling `observe` every second.
     pub(super) async fn settle(&mut self, mut observe: impl FnMut(&Self)) {
         for _ in 0..SETTLED {
-            self.environment.step(&self.network).await;
+            self.environment.plan(&self.network);
+            self.environment.act(&self.network).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
             observe(self);
         }

@@ -222,8 +222,8 @@ impl Environment {
         self.planned.iter().map(|(_, due)| *due).min()
     }
 
-    /// Plans the behaviors' next acts and executes those that are due.
-    pub(crate) async fn step(&mut self, network: &Network) {
+    /// Asks the behaviors for their next acts. Necessary only after the world has changed.
+    pub(crate) fn plan(&mut self, network: &Network) {
         let world = World::new(network.server.objects(), network.systems.lock().objects());
         let delay = if self.pace == Pace::Slow { SLOW } else { PROMPT };
         let now = Instant::now();
@@ -237,12 +237,13 @@ impl Environment {
                 self.planned.push((act, due));
             }
         }
-        let (due, later) = std::mem::take(&mut self.planned)
-            .into_iter()
-            .partition(|(_, due)| *due <= now);
-        self.planned = later;
-        let due: Vec<(Act, Instant)> = due;
-        for (act, _) in due {
+    }
+
+    /// Executes the planned acts that are due.
+    pub(crate) async fn act(&mut self, network: &Network) {
+        let now = Instant::now();
+        let due = self.planned.extract_if(.., |(_, due)| *due <= now);
+        for (act, _) in due.collect::<Vec<_>>() {
             act.take(network).await;
         }
     }
