@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rbuilder_testing::fake::Verb;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tower::BoxError;
 
@@ -93,7 +93,7 @@ impl Connection {
                 Disturbance::Remove(object) if is_external(object) => network.remove_external(object),
                 Disturbance::Remove(object) => {
                     if let Some(object) = ObjectName::parse(object) {
-                        network.delete(Actor::Other, &object, &json!({})).await;
+                        network.delete(Actor::Other, &object).await;
                     }
                 }
                 Disturbance::Edit(object) => {

@@ -183,19 +183,25 @@ impl Network {
         result
     }
 
-    pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName, options: &Value) {
+    /// Deletes an object and, in the background, its dependents. Unlike the server's default, this
+    /// includes the Pods of a Job, as in `kubectl delete`.
+    pub(crate) async fn delete(&self, actor: Actor, object: &ObjectName) {
+        self.delete_with(actor, object, "Background").await;
+    }
+
+    async fn delete_with(&self, actor: Actor, object: &ObjectName, policy: &str) {
+        let options = json!({ "propagationPolicy": policy });
         let request = http::Request::delete(object.path()).body(options.to_string());
         // Rejections show up in the timeline.
         let _ = self.send(actor, request.expect("a path of names is a URI")).await;
     }
 
     pub(crate) async fn undeclare_in_foreground(&self, object: &ObjectName) {
-        let options = json!({ "propagationPolicy": "Foreground" });
-        self.delete(Actor::User, object, &options).await;
+        self.delete_with(Actor::User, object, "Foreground").await;
     }
 
     pub(crate) async fn undeclare(&self, object: &ObjectName) {
-        self.delete(Actor::User, object, &json!({})).await;
+        self.delete(Actor::User, object).await;
     }
 
     /// Creates an object. Only the kind and namespace of `name` are used.

@@ -39,6 +39,9 @@ const KEEP: &str = "rbuilder.dev/keep";
 /// Set by the Deployment controller to number rollouts.
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 
+/// Label of the Pods of a Job, which remains when the Job is gone.
+pub(crate) const JOB_NAME: &str = "job-name";
+
 pub(crate) const UID: &str = "00000000-0000-4000-8000-";
 
 /// Identifies an object by kind, namespace and name, e.g. `deployments.apps default/sample`.
@@ -165,6 +168,16 @@ fn is_old_replica_set(stored: &StoredObject) -> bool {
         && object["metadata"]["annotations"][REVISION].is_string()
 }
 
+/// The Pod of a Job says no more than the Job, unless the Job is gone.
+fn is_pod_of_job(stored: &StoredObject, objects: &[StoredObject]) -> bool {
+    let is_job = |uid: &str| {
+        let mut jobs = objects.iter().filter(|other| other.resource == "jobs");
+        jobs.any(|job| job.metadata("uid") == uid)
+    };
+    let labels = &stored.value()["metadata"]["labels"];
+    stored.resource == "pods" && labels[JOB_NAME].is_string() && owner_uids(stored.value()).any(is_job)
+}
+
 pub(crate) fn find(server: &ApiServer, name: &ObjectName) -> Option<Arc<Value>> {
     find_among(&server.objects(), name)
 }
@@ -276,14 +289,15 @@ impl Snapshot {
         Self::of_objects(&stored, &addresses_of(&stored), tolerance)
     }
 
-    fn of_objects(stored: &[StoredObject], addresses: &Addresses, tolerance: &Tolerance) -> Self {
+    fn of_objects(objects: &[StoredObject], addresses: &Addresses, tolerance: &Tolerance) -> Self {
         let mut state = Self::default();
         let mut generated: Vec<(String, Value)> = Vec::new();
-        for stored in stored {
+        for stored in objects {
             let name = ObjectName::of(stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
             let is_given = stored.value()["metadata"]["annotations"][GIVEN].is_string();
-            if is_seed || is_given || is_record(&name) || is_old_replica_set(stored) {
+            let is_of_job = is_pod_of_job(stored, objects);
+            if is_seed || is_given || is_record(&name) || is_old_replica_set(stored) || is_of_job {
                 continue;
             }
             let mut value = normalize(&stored.object);

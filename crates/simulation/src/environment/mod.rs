@@ -131,11 +131,7 @@ impl Act {
         match change {
             Change::Merge(part, patch) => network.merge(Actor::Environment, object, part, patch).await,
             Change::Create(body) => network.create(Actor::Environment, object, body).await,
-            Change::Delete => {
-                network
-                    .delete(Actor::Environment, object, &serde_json::json!({}))
-                    .await
-            }
+            Change::Delete => network.delete(Actor::Environment, object).await,
         }
     }
 }
@@ -191,6 +187,7 @@ pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
     let mut behaviors: Vec<Arc<dyn Behavior>> = vec![
         Arc::new(workloads::Workloads),
         Arc::new(workloads::Jobs),
+        Arc::new(pods::JobPods),
         Arc::new(workloads::Pods),
         Arc::new(storage::Volumes),
         Arc::new(storage::LoadBalancers),

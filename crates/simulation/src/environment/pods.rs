@@ -1,4 +1,4 @@
-//! Pods of workloads, simulated only for operators that read Pods or ReplicaSets.
+//! Pods of workloads, simulated only for operators that read Pods or ReplicaSets, and Pods of Jobs.
 
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
@@ -22,6 +22,23 @@ impl Behavior for Replicas {
         let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
         all.filter(|workload| !is_going(workload))
             .flat_map(|workload| next_pods(world, workload))
+            .collect()
+    }
+}
+
+/// Creates the Pod of each Job. It stays if the Job is deleted without a propagation policy.
+pub(super) struct JobPods;
+
+impl Behavior for JobPods {
+    fn next(&self, world: &World, _: Pace) -> Vec<Act> {
+        let jobs = world.of("batch", "jobs").filter(|job| !is_going(job));
+        let is_running = |job: &&StoredObject| {
+            let conditions = job.value()["status"]["conditions"].as_array();
+            job.value()["spec"]["suspend"] != true && conditions.is_none_or(Vec::is_empty)
+        };
+        jobs.filter(is_running)
+            .filter(|job| owned(world, "", "pods", job).next().is_none())
+            .map(|job| Act::create("", "pods", pod(job, "", 0)))
             .collect()
     }
 }
@@ -78,7 +95,7 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
         "statefulsets" => metadata["name"] = ordinal_name(workload, number).into(),
         _ => metadata["generateName"] = format!("{}-", workload.metadata("name")).into(),
     }
-    if workload.resource != "replicasets" {
+    if !matches!(workload.resource.as_str(), "replicasets" | "jobs") {
         metadata["labels"][REVISION_HASH] = hash.into();
     }
     metadata["namespace"] = workload.metadata("namespace").into();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
+use crate::world::JOB_NAME;
 
 /// Arbitrary, since timestamps are ignored in comparisons.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
@@ -230,18 +231,24 @@ impl Behavior for Jobs {
 pub(super) struct Pods;
 
 impl Behavior for Pods {
-    /// Starts Pods, or makes them crash if the environment is failing.
+    /// Starts Pods, or makes them crash if the environment is failing. Pods of Jobs end.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
         let pods = world.of("", "pods").filter(|stored| !is_going(stored));
         pods.filter_map(|stored| {
-            let is_ready = pace != Pace::Failing;
+            let is_of_job = !stored.value()["metadata"]["labels"][JOB_NAME].is_null();
+            let phase = match (is_of_job, pace) {
+                (false, _) => "Running",
+                (true, Pace::Failing) => "Failed",
+                (true, _) => "Succeeded",
+            };
+            let is_ready = pace != Pace::Failing && !is_of_job;
             let condition = |kind: &str| {
                 let status = if is_ready { "True" } else { "False" };
                 // The server adds an absent time, and the act would be repeated forever.
                 json!({ "type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": SOME_TIME })
             };
             let status = json!({
-                "phase": "Running", "podIP": "10.0.0.1", "startTime": SOME_TIME,
+                "phase": phase, "podIP": "10.0.0.1", "startTime": SOME_TIME,
                 "conditions": [condition("Ready"), condition("ContainersReady")],
             });
             status_act(stored, status)

@@ -125,7 +125,7 @@ fn time_of_each_reconcile_is_found() {
     assert!(events < 1000, "{events} events");
 }
 
-fn job(name: String, size: i32) -> Job {
+pub(super) fn job(name: String, size: i32) -> Job {
     let job = json!({
         "metadata": { "name": name },
         "spec": { "template": { "spec": {

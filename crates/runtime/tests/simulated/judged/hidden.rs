@@ -9,12 +9,13 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Resource, ResourceExt};
 use rbuilder::simulation::{Simulation, World};
 use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::{Value, json};
 
+use super::clocks::job;
 use super::{assert_found, assert_silent, simulate};
 use crate::children::{config_map, deployment, metadata};
 use crate::kinds::{App, declared, report};
@@ -357,4 +358,36 @@ fn one_finding_does_not_hide_another() {
     );
     // The timeline marks when the status became wrong.
     assert!(text.contains("operator     says that it is ready"), "{text}");
+}
+
+/// Replaces the Job when the size changes. Without a propagation policy, the Pod of the old one stays.
+async fn replaces_job<const REPAIRED: bool>(app: Arc<App>, ctx: Ctx<()>) -> Result {
+    let jobs = ctx.api::<Job>(&*app);
+    let name = |size: i32| format!("{}-{size}", app.name_any());
+    let params = match REPAIRED {
+        true => DeleteParams::background(),
+        false => DeleteParams::default(),
+    };
+    for size in (1..=5).filter(|size| *size != app.spec.size) {
+        if jobs.get_opt(&name(size)).await?.is_some() {
+            jobs.delete(&name(size), &params).await?;
+        }
+    }
+    ctx.apply_owned(&*app, job(name(app.spec.size), app.spec.size))
+        .await?;
+    Ok(Action::await_change())
+}
+
+#[test]
+fn pod_of_a_deleted_job_is_found() {
+    let leaks = |manager: Manager| {
+        let controller = Controller::new(replaces_job::<false>, ());
+        manager.controller(controller.watch(Watch::<Job, _>::owned()))
+    };
+    assert_found(simulate(leaks, &sized(2)), "path", "pods default/sample-2-");
+    let clean = |manager: Manager| {
+        let controller = Controller::new(replaces_job::<true>, ());
+        manager.controller(controller.watch(Watch::<Job, _>::owned()))
+    };
+    assert_silent(simulate(clean, &sized(2)));
 }
