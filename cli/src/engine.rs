@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use rbuilder_generator::Code;
 use serde_json::{Value, json};
 
 use crate::plan::apply::{Faults, apply, check_journal, is_command_running, recover};
@@ -55,10 +56,17 @@ impl Outcome {
     }
 
     pub(crate) fn warn(&mut self, message: &str, help: &str) {
+        self.warn_with(None, message, help);
+    }
+
+    /// Like [`warn`](Outcome::warn), with the code of the message.
+    pub(crate) fn warn_with(&mut self, code: Option<&Code>, message: &str, help: &str) {
+        let id = code.map(|code| code.id);
+        let shown = id.map(|id| format!("[{id}]")).unwrap_or_default();
         self.warnings
-            .push_str(&format!("warning: {message}\n  = help: {help}\n"));
+            .push_str(&format!("warning{shown}: {message}\n  = help: {help}\n"));
         self.diagnostics
-            .push(json!({ "severity": "warning", "message": message, "help": help }));
+            .push(json!({ "severity": "warning", "code": id, "message": message, "help": help }));
     }
 }
 

@@ -23,7 +23,10 @@ pub(crate) fn render_snippet(diagnostic: &Diagnostic, sources: &dyn Sources, col
     };
     let source = text_of(diagnostic, sources);
     let range = within(&source, &diagnostic.place.range);
-    let title = level.primary_title(&diagnostic.message);
+    let mut title = level.primary_title(&diagnostic.message);
+    if let Some(code) = Code::of_message(&diagnostic.message) {
+        title = title.id(code.id);
+    }
     // Only pass the lines of the diagnostic, because the renderer scans all of its input.
     let first = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = source[range.end..]
@@ -273,7 +276,7 @@ mod tests {
             .help("did you mean `minimum`?");
         let text = render_snippet(&diagnostic, &sources, false);
         for part in [
-            "error: unknown marker `mnimum`",
+            "error[RB0201]: unknown marker `mnimum`",
             "--> src/lib.rs:2:11",
             "#[crd(mnimum = 1)]",
             "help: did you mean",

@@ -164,7 +164,7 @@ fn check_warns_if_all_kinds_are_skipped() {
     ] {
         let ran = folder.run(line).ok();
         for part in [
-            "warning: no manifests are generated or compared: all kinds are excluded (`Cup`: `skip` in Cargo.toml lists it)",
+            "warning[RB1006]: no manifests are generated or compared: all kinds are excluded (`Cup`: `skip` in Cargo.toml lists it)",
             "remove a kind from `skip`",
         ] {
             assert!(ran.err.contains(part), "{line}: {}", ran.err);

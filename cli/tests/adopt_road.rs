@@ -139,8 +139,7 @@ fn one_file_can_contain_all_crds() {
         &format!("{}{}fn main() {{}}\n", kind("Can", SIZE), kind("Cup", SIZE)),
     );
     let warned = folder.run("manifests").ok();
-    let removed =
-        "warning: `pots.x.io` in `yaml/crd.yaml` is deleted, because the source no longer defines the kind";
+    let removed = "warning[RB0805]: `pots.x.io` in `yaml/crd.yaml` is deleted, because the source no longer defines the kind";
     assert!(warned.err.contains(removed), "{}", warned.err);
     settled(&folder);
     let text = folder.tree()["yaml/crd.yaml"].clone();
@@ -237,7 +236,7 @@ fn spec_with_template_expressions_is_left_alone() {
     assert!(
         checked
             .err
-            .contains("warning: no manifests are generated or compared"),
+            .contains("warning[RB1006]: no manifests are generated or compared"),
         "{}",
         checked.err
     );
@@ -284,7 +283,7 @@ fn empty_check_warns_despite_other_notes() {
     let checked = folder.run("manifests --check --allow-empty").ok();
     for part in [
         "note: skipping the CRD of kind `PodMonitor`",
-        "warning: no manifests are generated or compared: all kinds are excluded (`Cup`: `skip` in Cargo.toml lists it; `PodMonitor`: its group",
+        "warning[RB1006]: no manifests are generated or compared: all kinds are excluded (`Cup`: `skip` in Cargo.toml lists it; `PodMonitor`: its group",
     ] {
         assert!(checked.err.contains(part), "{}", checked.err);
     }

@@ -93,7 +93,7 @@ fn reports_kind_outside_of_all_modules() {
     folder.write("src/lost.rs", &KIND.replace("Good", "Lost"));
     let ran = folder.run("manifests").ok();
     assert!(ran.err.contains("--> src/lost.rs"), "{}", ran.err);
-    assert!(ran.err.contains("warning: "), "{}", ran.err);
+    assert!(ran.err.contains("warning[RB0112]: "), "{}", ran.err);
 }
 
 /// A file for tests or for a disabled feature belongs to a module, so no message may tell the user
@@ -136,7 +136,7 @@ fn reports_when_there_is_no_kind() {
         "manifests --only crd",
     ] {
         let ran = folder.run(line).ok();
-        let said = "note: no kinds or markers found in 2 Rust files of the library and the binaries";
+        let said = "note[RB1006]: no kinds or markers found in 2 Rust files of the library and the binaries";
         assert!(ran.err.contains(said), "{line}: {}", ran.err);
         assert!(
             ran.err.contains("#[derive(CustomResource)]"),
@@ -206,7 +206,7 @@ fn warns_about_kubebuilder_markers() {
     ] {
         assert!(ran.err.contains(part), "{part:?} is missing in\n{}", ran.err);
     }
-    assert_eq!(ran.err.matches("warning: ").count(), 3, "{}", ran.err);
+    assert_eq!(ran.err.matches("warning[").count(), 3, "{}", ran.err);
     let crd = accepted(&folder);
     assert!(crd.contains("description: Number of them.\n"), "{crd}");
 }

@@ -31,6 +31,14 @@ fn codes_and_messages_are_explained() {
     }
     let of_message = folder.run("explain warning: unknown format `x`").ok();
     assert_eq!(of_message.out, ran.out);
+    for printed in [
+        "warning[RB0306]",
+        "[RB0306]",
+        "warning[RB0306]: unknown format `x`",
+    ] {
+        let explained = folder.run(&format!("explain {printed}")).ok();
+        assert_eq!(explained.out, ran.out, "{printed}");
+    }
     let list = folder.run("explain").ok().out;
     assert!(
         list.starts_with("RB0101 error   The source does not parse\n"),
@@ -69,11 +77,19 @@ fn denied_warnings_write_nothing() {
     for deny in ["warnings", "RB0306", "RB0201,rb0306"] {
         let ran = folder.run(&format!("manifests --deny {deny}"));
         assert_eq!(ran.code, 1);
-        assert!(ran.err.contains("error: unknown format `phone`"), "{}", ran.err);
+        assert!(
+            ran.err.contains("error[RB0306]: unknown format `phone`"),
+            "{}",
+            ran.err
+        );
         assert_eq!(folder.tree(), before);
     }
     let ran = folder.run("manifests --deny RB0201").ok();
-    assert!(ran.err.contains("warning: unknown format `phone`"), "{}", ran.err);
+    assert!(
+        ran.err.contains("warning[RB0306]: unknown format `phone`"),
+        "{}",
+        ran.err
+    );
     let ran = folder.run("manifests --allow RB0306 --deny warnings").ok();
     assert_eq!(ran.err, "");
     let ran = folder.run("manifests --allow RB0666");
@@ -97,7 +113,11 @@ fn levels_of_the_project_apply_to_all_commands() {
     };
     set("deny = [\"RB0306\"]");
     let ran = folder.run("manifests");
-    assert!(ran.err.contains("error: unknown format `phone`"), "{}", ran.err);
+    assert!(
+        ran.err.contains("error[RB0306]: unknown format `phone`"),
+        "{}",
+        ran.err
+    );
     assert_eq!(folder.run("manifests --allow RB0306").ok().err, "");
     set("allow = [\"RB0306\"]");
     assert_eq!(folder.run("manifests").ok().err, "");
@@ -139,7 +159,8 @@ fn denied_warnings_include_samples() {
     let ran = folder.run("manifests --allow RB0306 --deny warnings");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.err.contains("error: this sample is not a valid `Cup`"),
+        ran.err
+            .contains("error[RB1001]: this sample is not a valid `Cup`"),
         "{}",
         ran.err
     );
@@ -155,7 +176,7 @@ fn edited_samples_are_reported() {
     folder.replace("config/samples/cache_v1_cup.yaml", "spec:", "spek: 1\nspec:");
     for command in ["manifests", "manifests --check"] {
         let ran = folder.run(command).ok();
-        let message = "warning: this sample is not a valid `Cup`";
+        let message = "warning[RB1001]: this sample is not a valid `Cup`";
         assert_eq!(ran.err.matches(message).count(), 1, "{command}: {}", ran.err);
     }
     assert_eq!(folder.run("manifests --check --deny warnings").code, 1);

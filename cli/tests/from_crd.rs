@@ -132,7 +132,7 @@ fn scaffolds_every_version() {
     assert_eq!(
         warnings,
         [
-            "warning: only version `v2` of `Gadget` has `.status`: who writes an object as `v1` removes the field, because nothing converts it"
+            "warning[RB0503]: only version `v2` of `Gadget` has `.status`: who writes an object as `v1` removes the field, because nothing converts it"
         ]
     );
     let tree = folder.tree();

@@ -275,7 +275,7 @@ fn a_partly_renamed_deployment_is_reported() {
     assert_eq!(ran.code, 1);
     assert!(
         ran.out.contains(
-            "error config: config/manager/manager.yaml: Deployment `till` runs as ServiceAccount `clerk`"
+            "error[RB1009] config: config/manager/manager.yaml: Deployment `till` runs as ServiceAccount `clerk`"
         ),
         "{}",
         ran.out

@@ -191,7 +191,7 @@ fn tracked_crd_is_only_removed_with_prune() {
     let ran = untracked.run("manifests").ok();
     assert!(
         ran.err.contains(&format!(
-            "warning: `{CRD}` is deleted, because the source no longer defines the kind"
+            "warning[RB0805]: `{CRD}` is deleted, because the source no longer defines the kind"
         )),
         "{}",
         ran.err
@@ -200,7 +200,8 @@ fn tracked_crd_is_only_removed_with_prune() {
     assert!(!untracked.tree().contains_key(CRD));
 
     folder.git(&format!("add {CRD}"));
-    let error = format!("error: `{CRD}` would be deleted, because the source no longer defines the kind");
+    let error =
+        format!("error[RB0805]: `{CRD}` would be deleted, because the source no longer defines the kind");
     for line in [
         "manifests",
         "manifests --check",

@@ -82,7 +82,7 @@ fn error_in_the_readme_is_printed() {
     let blocks = blocks(&page, "");
     let error = blocks
         .iter()
-        .find(|block| block.starts_with("error: "))
+        .find(|block| block.starts_with("error["))
         .expect("an error");
     let folder = project();
     folder.replace(

@@ -110,7 +110,7 @@ fn finds_archives_by_checksum() {
     fails(
         &folder,
         &[
-            "error: cannot read `sizes::Size`: the source of sizes 1.2.3 is not on this machine",
+            "error[RB0106]: cannot read `sizes::Size`: the source of sizes 1.2.3 is not on this machine",
             " --> src/main.rs:4:15",
             "help: run `cargo fetch`",
             "run `cargo fetch` and then this command again: 1 of them needs a crate that is not on this machine",
@@ -183,7 +183,7 @@ fn error_in_a_package_shows_its_line() {
     fails(
         &folder,
         &[
-            "error: a tuple has no structural schema",
+            "error[RB0109]: a tuple has no structural schema",
             " --> <registry>/sizes-1.2.3/src/lib.rs:6:16",
             "pub bytes: (u8, String),",
             "describe the JSON on the field of yours that leads here",

@@ -150,7 +150,8 @@ fn restore(folder: &Folder, before: &BTreeMap<String, String>) {
 }
 
 fn is_helpful(command: &str, ran: &Ran) -> bool {
-    let said = ran.err.split("error: ").nth(1).unwrap_or_default();
+    let said = ran.err.split_once("error").map_or("", |(_, said)| said);
+    let said = said.split_once(": ").map_or("", |(_, said)| said);
     let is_doctor = command == "doctor";
     let has_advice = said.contains(": ") || said.contains("; ") || said.contains("help:");
     is_doctor || (has_advice && !said.contains("panicked"))

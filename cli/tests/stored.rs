@@ -27,7 +27,7 @@ fn warns_about_new_required_fields() {
     assert!(!first.err.contains("becomes required"), "{}", first.err);
 
     folder.write("src/lib.rs", &cup("pub size: i32,\n    pub colour: String,"));
-    let expected = "warning: `.spec.colour` becomes required in version `v1` of `cups.x.io` and has no default: objects stored \
+    let expected = "warning[RB0801]: `.spec.colour` becomes required in version `v1` of `cups.x.io` and has no default: objects stored \
                     without it cannot be decoded\n --> src/lib.rs:5:9";
     let checked = folder.run("manifests --check");
     assert!(checked.err.contains(expected), "{}", checked.err);
@@ -62,7 +62,9 @@ fn check_place(before: &str, after: &str, path: &str, wanted: &str) {
     let place = format!("--> src/lib.rs:{line}:{column}\n");
     let told = ran
         .err
-        .split("warning: ")
+        .split("warning[")
+        .filter_map(|part| part.split_once("]: "))
+        .map(|(_, said)| said)
         .find(|part| part.starts_with(&format!("`{path}` ")));
     assert!(
         told.is_some_and(|told| told.contains(&place)),
@@ -185,7 +187,7 @@ fn warns_about_removed_fields_of_a_released_kind() {
     folder.git("add --all");
     folder.write("src/lib.rs", &source("pub kind: Option<String>,"));
     let said = folder.run("manifests").ok().err;
-    let expected = "warning: `.spec` loses the field `class` in version `v1` of `cups.x.io`: the API server drops its value from \
+    let expected = "warning[RB0802]: `.spec` loses the field `class` in version `v1` of `cups.x.io`: the API server drops its value from \
                     stored objects\n --> src/lib.rs:3:";
     assert!(said.contains(expected), "{said}");
 }
@@ -218,7 +220,7 @@ fn warns_about_constraints_that_become_narrower() {
         &size("maximum = 12"),
         &size("maximum = 9"),
         Some(
-            "warning: `.spec.size` changes in version `v1` of `cups.x.io`: maximum 9 instead of 12; larger values are refused\n \
+            "warning[RB0803]: `.spec.size` changes in version `v1` of `cups.x.io`: maximum 9 instead of 12; larger values are refused\n \
              --> src/lib.rs:5:9",
         ),
     );

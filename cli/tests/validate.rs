@@ -55,7 +55,7 @@ fn samples_of_a_project_are_judged_by_its_source() {
     assert_eq!(ran.code, 1);
     assert!(
         ran.err
-            .contains("error: strict decoding error: unknown field \"spek\""),
+            .contains("error[RB0904]: strict decoding error: unknown field \"spek\""),
         "{}",
         ran.err
     );
@@ -72,7 +72,8 @@ fn refused_object_is_shown_with_its_line() {
         (ran.code, ran.out.as_str()),
         (1, "0 objects accepted, 1 refused\n")
     );
-    let message = "error: spec.size: Invalid value: 12: spec.size in body should be less than or equal to 9";
+    let message =
+        "error[RB0902]: spec.size: Invalid value: 12: spec.size in body should be less than or equal to 9";
     for part in [message, "--> cup.yaml:6:9", "size: 12", "^^"] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
     }
@@ -82,7 +83,7 @@ fn refused_object_is_shown_with_its_line() {
 fn absent_field_is_shown_at_the_value_around_it() {
     let ran = folder("  colour: red\n").run("validate cup.yaml --crds crds/cups.yaml");
     assert!(
-        ran.err.contains("error: spec.size: Required value"),
+        ran.err.contains("error[RB0901]: spec.size: Required value"),
         "{}",
         ran.err
     );
@@ -104,7 +105,7 @@ fn unknown_field_is_a_matter_of_field_validation() {
         .run("validate cup.yaml --crds crds --field-validation warn")
         .ok();
     assert!(
-        ran.err.contains("warning: unknown field \"spec.sise\""),
+        ran.err.contains("warning[RB0904]: unknown field \"spec.sise\""),
         "{}",
         ran.err
     );
@@ -121,7 +122,8 @@ fn update_is_judged_with_the_old_object() {
     folder.run("validate cup.yaml --crds crds").ok();
     let ran = folder.run("validate cup.yaml --crds crds --old old.yaml");
     assert!(
-        ran.err.contains("error: spec: Invalid value: cups do not shrink"),
+        ran.err
+            .contains("error[RB0902]: spec: Invalid value: cups do not shrink"),
         "{}",
         ran.err
     );
@@ -237,7 +239,7 @@ fn value_without_type_is_refused() {
         let ran = folder.run("validate cup.yaml --crds crds");
         assert_eq!(ran.code, 1, "{text}: {}", ran.out);
         assert!(
-            ran.err.contains("error: apiVersion: Required value"),
+            ran.err.contains("error[RB0901]: apiVersion: Required value"),
             "{text}: {}",
             ran.err
         );
@@ -337,7 +339,8 @@ spec:
 ",
     );
     let ran = folder.run("validate app.yaml");
-    let unknown = "error: strict decoding error: unknown field \"spec.template.spec.containers[0].imge\"";
+    let unknown =
+        "error[RB0904]: strict decoding error: unknown field \"spec.template.spec.containers[0].imge\"";
     for part in [unknown, "--> app.yaml:13:9"] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
     }
@@ -345,7 +348,7 @@ spec:
     let ran = folder.run("validate app.yaml");
     assert_eq!(ran.code, 1);
     for part in [
-        "error: spec.replicas: Invalid value: \"string\"",
+        "error[RB0902]: spec.replicas: Invalid value: \"string\"",
         "--> app.yaml:6:13",
     ] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
@@ -373,7 +376,7 @@ fn kinds_of_kubernetes_are_judged_by_rules_in_code() {
     let ran = folder.run("validate service.yaml");
     assert_eq!(ran.code, 1);
     assert!(
-        ran.err.contains("error: spec.ports: Required value"),
+        ran.err.contains("error[RB0901]: spec.ports: Required value"),
         "{}",
         ran.err
     );
@@ -384,7 +387,7 @@ fn kinds_of_kubernetes_are_judged_by_rules_in_code() {
     );
     let ran = folder.run("validate event.yaml").ok();
     for part in [
-        "warning: involvedObject: Required value",
+        "warning[RB0901]: involvedObject: Required value",
         "help: the schema of Kubernetes requires the field",
     ] {
         assert!(ran.err.contains(part), "{part}\n{}", ran.err);
@@ -400,7 +403,7 @@ fn kind_that_kubernetes_does_not_have_is_an_error() {
     );
     let ran = folder.run("validate a.yaml");
     assert_eq!(ran.code, 1);
-    let message = "error: no matches for kind \"Deploymnt\" in version \"v1\"";
+    let message = "error[RB0906]: no matches for kind \"Deploymnt\" in version \"v1\"";
     assert!(ran.err.contains(message), "{}", ran.err);
     // An object without a kind is one of no kind only if it is beside others.
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n";
@@ -410,7 +413,11 @@ fn kind_that_kubernetes_does_not_have_is_an_error() {
     );
     let ran = folder.run("validate a.yaml");
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("error: kind: Required value"), "{}", ran.err);
+    assert!(
+        ran.err.contains("error[RB0901]: kind: Required value"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -428,7 +435,7 @@ fn unknown_fields_are_reported_up_to_a_limit() {
         .collect();
     folder.write("cup.yaml", &cup(&long));
     let ran = folder.run("validate cup.yaml --crds crds");
-    let message = "error: Request entity too large: limit is 3145728";
+    let message = "error[RB0907]: Request entity too large: limit is 3145728";
     assert!(ran.err.contains(message), "{}", ran.err);
     assert!(!ran.err.contains("unknown field"), "{}", ran.err);
 }
@@ -522,7 +529,7 @@ fn run_with_program(folder: &Folder, name: &str, line: &str) -> (Option<i32>, St
 #[test]
 fn kustomizations_and_charts_are_rendered() {
     let folder = folder("  size: 1\n");
-    let refused = "error: spec.size: Invalid value: 12";
+    let refused = "error[RB0902]: spec.size: Invalid value: 12";
     folder.write(
         "deploy/kustomization.yaml",
         "namePrefix: a-\nresources: [cup.yaml]\n",

@@ -246,7 +246,7 @@ fn copies_names_even_if_types_cannot_be_copied() {
         assert_eq!(crd.matches("storage: false").count(), 1, "{crd}");
         let ran = folder.run(V2).ok();
         // The version without the fields is served, but there is no conversion.
-        let warning = "warning: only version `v1` of `Cup` has `.spec.replicas`";
+        let warning = "warning[RB0503]: only version `v1` of `Cup` has `.spec.replicas`";
         assert!(
             ran.out.starts_with("unchanged") && ran.err.starts_with(warning),
             "{}{}",
@@ -456,9 +456,9 @@ fn reports_renamed_version() {
     let folder = project();
     let said = rename_version(&folder);
     for part in [
-        "warning: the CRD of `Cup` loses its storage version `v1`: a cluster that stores objects in this version rejects the CRD",
+        "warning[RB0804]: the CRD of `Cup` loses its storage version `v1`: a cluster that stores objects in this version rejects the CRD",
         "= help: keep `v1` beside `v2`, with `storage = false`",
-        "warning: PROJECT lists version `v1` of `Cup`, but the source has no such version\n  --> PROJECT:",
+        "warning[RB1005]: PROJECT lists version `v1` of `Cup`, but the source has no such version\n  --> PROJECT:",
         "|   version: v1\n",
         "add `v2` with `rbuilder create api --group cache --version v2 --kind Cup`",
     ] {
@@ -473,7 +473,7 @@ fn reports_renamed_version() {
     );
     let found = folder.run("doctor").out;
     assert!(
-        found.contains("warning manifests: up to date, with a warning: PROJECT:"),
+        found.contains("warning[RB1005] manifests: up to date, with a warning: PROJECT:"),
         "{found}"
     );
     // A part of the source tells us nothing about all of it.
@@ -487,7 +487,7 @@ fn reports_wrong_version_in_project() {
     change(&folder, "PROJECT", "  version: v1\n", "  version: v1beta\n");
     let said = folder.run("manifests --check").ok().err;
     for part in [
-        "warning: PROJECT lists version `v1beta` of `Cup`, but the source has no such version\n  --> PROJECT:",
+        "warning[RB1005]: PROJECT lists version `v1beta` of `Cup`, but the source has no such version\n  --> PROJECT:",
         "|   version: v1beta\n",
         "= help: write `version: v1` in its entry in PROJECT\n",
     ] {
@@ -517,12 +517,12 @@ fn reports_kinds_missing_from_the_source() {
     change(&folder, TYPES, "kind = \"Cup\"", "kind = \"Mug\"");
     let said = folder.run("manifests").ok().err;
     for part in [
-        "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
+        "warning[RB1005]: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
         "if it has become `Mug` of cache.example.com, restore `Cup`, run `rbuilder create api --group cache --version v1 --kind Mug`, move \
          your code to the new files, and run `rbuilder delete api --group cache --version v1 --kind Cup --force`; otherwise restore its \
          type, or remove it with `rbuilder delete api --group cache --version v1 --kind Cup`",
         // The kind keeps its plural, and so the name of its CRD.
-        "warning: the kind of the CRD `cups.cache.example.com` changes from `Cup` to `Mug`: the API server rejects this for an installed CRD",
+        "warning[RB0804]: the kind of the CRD `cups.cache.example.com` changes from `Cup` to `Mug`: the API server rejects this for an installed CRD",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
@@ -556,10 +556,10 @@ fn scaffold_follows_a_renamed_group() {
     }
     let said = folder.run("manifests").ok().err;
     for part in [
-        "warning: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
+        "warning[RB1005]: PROJECT lists the kind `Cup` of cache.example.com/v1, but the source has no such kind",
         "help: if it has become `Cup` of store.example.com, write `group: store` in its entry in PROJECT, run `rbuilder update`, which \
          updates its roles, and rename its sample to config/samples/store_v1_cup.yaml; otherwise",
-        "warning: this role is for `cups` of cache.example.com, and no CRD of the project has this resource; so are \
+        "warning[RB1004]: this role is for `cups` of cache.example.com, and no CRD of the project has this resource; so are \
          config/rbac/cup_editor_role.yaml, config/rbac/cup_viewer_role.yaml, config/webhook/cup_conversion_role.yaml\n  --> \
          config/rbac/cup_admin_role.yaml:14:1\n",
     ] {
@@ -570,12 +570,12 @@ fn scaffold_follows_a_renamed_group() {
     let found = folder.run("doctor").out;
     assert!(
         found.contains(
-            "warning roles: config/rbac/cup_admin_role.yaml: this role is for `cups` of cache.example.com"
+            "warning[RB1004] roles: config/rbac/cup_admin_role.yaml: this role is for `cups` of cache.example.com"
         ),
         "{found}"
     );
     assert!(
-        found.contains("warning samples: config/samples/cache_v1_cup.yaml"),
+        found.contains("warning[RB1002] samples: config/samples/cache_v1_cup.yaml"),
         "{found}"
     );
     folder.run("update").ok();
@@ -592,7 +592,7 @@ fn scaffold_follows_a_renamed_group() {
     folder.run("manifests --check").ok();
     let found = folder.run("doctor").out;
     assert!(
-        !found.contains("warning roles") && !found.contains("warning samples"),
+        !found.contains("] roles: ") && !found.contains("] samples: "),
         "{found}"
     );
     let stale: Vec<String> = folder
@@ -649,10 +649,10 @@ fn reports_renamed_plural() {
     let text = folder.tree()[controller].replace("\"cups", "\"cupboards");
     folder.write(controller, &text);
     for part in [
-        "warning: PROJECT has the plural `cups` for `Cup`, but the source has `cupboards`\n  --> PROJECT:",
+        "warning[RB1005]: PROJECT has the plural `cups` for `Cup`, but the source has `cupboards`\n  --> PROJECT:",
         "|   plural: cups\n",
         "help: write `plural: cupboards` in all its entries in PROJECT, and run `rbuilder update`, which updates its roles",
-        "warning: this role is for `cups` of cache.example.com",
+        "warning[RB1004]: this role is for `cups` of cache.example.com",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
@@ -664,8 +664,11 @@ fn reports_renamed_plural() {
     assert!(tree["config/rbac/cup_editor_role.yaml"].contains("- cupboards\n"));
     assert!(tree[viewer].contains("- cups\n"));
     let found = folder.run("doctor").out;
-    assert_eq!(found.matches("warning roles").count(), 1, "{found}");
-    assert!(found.contains(&format!("warning roles: {viewer}: ")), "{found}");
+    assert_eq!(found.matches("warning[RB1004] roles").count(), 1, "{found}");
+    assert!(
+        found.contains(&format!("warning[RB1004] roles: {viewer}: ")),
+        "{found}"
+    );
 }
 
 #[test]
@@ -674,10 +677,10 @@ fn reports_changed_scope() {
     change(&folder, TYPES, "    namespaced,\n", "");
     let said = folder.run("manifests").ok().err;
     for part in [
-        "warning: the scope of the CRD `cups.cache.example.com` changes from `Namespaced` to `Cluster`: the API server rejects this for an \
+        "warning[RB0804]: the scope of the CRD `cups.cache.example.com` changes from `Namespaced` to `Cluster`: the API server rejects this for an \
          installed CRD\n  --> src/api/v1/cup.rs:",
         "help: undo it, or delete the CRD and all its objects from each cluster first",
-        "warning: `Cup` is namespaced according to PROJECT, but cluster-scoped in the source",
+        "warning[RB1005]: `Cup` is namespaced according to PROJECT, but cluster-scoped in the source",
         "help: remove `namespaced: true` below `api` in all its entries in PROJECT, and adapt its tests",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
@@ -695,7 +698,7 @@ fn reports_invalid_samples() {
         "pub foo: Option<String>",
         "pub foo: Option<Vec<String>>",
     );
-    let part = "warning: this sample is not a valid `Cup` of cache.example.com/v1: spec.foo: Invalid value: \"string\": spec.foo in body must be of type array: \"string\"\n --> config/samples/cache_v1_cup.yaml:";
+    let part = "warning[RB1001]: this sample is not a valid `Cup` of cache.example.com/v1: spec.foo: Invalid value: \"string\": spec.foo in body must be of type array: \"string\"\n --> config/samples/cache_v1_cup.yaml:";
     let said = folder.run("manifests").ok().err;
     assert!(said.contains(part), "{said}");
     // The CRD is up to date now, but the sample is still invalid.
@@ -703,12 +706,14 @@ fn reports_invalid_samples() {
     assert!(said.contains(part), "{said}");
     let found = folder.run("doctor").out;
     assert!(
-        found.contains("warning samples: config/samples/cache_v1_cup.yaml: this sample is not a valid `Cup`"),
+        found.contains(
+            "warning[RB1001] samples: config/samples/cache_v1_cup.yaml: this sample is not a valid `Cup`"
+        ),
         "{found}"
     );
     let said = folder.run("bundle --channels stable").ok().err;
     assert!(
-        said.contains("warning: config/samples/cache_v1_cup.yaml: this sample is not a valid `Cup`"),
+        said.contains("warning[RB1001]: config/samples/cache_v1_cup.yaml: this sample is not a valid `Cup`"),
         "{said}"
     );
     let said = folder.run(V2).ok().err;
@@ -721,7 +726,7 @@ fn reports_invalid_samples() {
         "foo: [bar]",
     );
     let found = folder.run("doctor").out;
-    assert!(!found.contains("warning samples"), "{found}");
+    assert!(!found.contains("] samples: "), "{found}");
 }
 
 /// kubectl and kustomize extract the objects from a list, so we have to do the same.
@@ -793,10 +798,10 @@ fn reports_samples_of_removed_versions() {
         assert_eq!(said.contains(part), is_first, "{said}");
         let found = folder.run("doctor").out;
         assert!(
-            found.contains(&format!("warning samples: {SAMPLE}: {part}")),
+            found.contains(&format!("warning[RB1002] samples: {SAMPLE}: {part}")),
             "{found}"
         );
-        assert_eq!(found.matches("warning samples").count(), 1, "{found}");
+        assert_eq!(found.matches("warning[RB1002] samples").count(), 1, "{found}");
     }
 }
 
@@ -811,7 +816,9 @@ fn checks_samples_as_complete_objects() {
         folder.write(CRD, crd);
         folder.write(SAMPLE, sample);
         let found = folder.run("doctor").out;
-        let said = found.lines().find(|line| line.starts_with("warning samples"));
+        let said = found
+            .lines()
+            .find(|line| line.starts_with("warning[") && line.contains("] samples: "));
         match expected {
             Some(expected) => assert!(said.is_some_and(|said| said.ends_with(expected)), "{found}"),
             None => assert_eq!(said, None, "{found}"),

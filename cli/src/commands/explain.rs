@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 use rbuilder_generator::codes::{Code, ExamplePlace, SUBJECTS};
-use rbuilder_generator::{Minor, Options, SourceSet, generate_each};
+use rbuilder_generator::{Minor, Options, Severity, SourceSet, generate_each};
 use serde_json::{Value, json};
 
 use super::verdicts::{Judges, judge_text};
@@ -18,9 +18,10 @@ const INTRODUCTION: &str = "\
 # Codes of messages
 
 Each error, warning and note about the source of a project has a code, which stays the same when its words change. So have warnings
-about changes of CRDs in git, about samples, roles and PROJECT, and the errors of `rbuilder validate`. The JSON of `rbuilder manifests
---message-format json` and `--output json` has it, and `rbuilder explain` prints the text below for a code or for the words of a
-message.
+about changes of CRDs in git, about samples, roles and PROJECT, and the errors of `rbuilder validate`. The code is printed before the
+message, as in `warning[RB0306]: unknown format`, and is part of the JSON of `--message-format json` and `--output json`.
+`rbuilder explain RB0306` prints the text below. It also accepts the printed line or the words of a message. Compile errors of the
+derive macros have the same words without a code.
 
 `rbuilder manifests --deny warnings` makes all warnings errors, `--deny RB0306` those with a code, and `--allow RB0306` removes the
 warnings and notes with a code. So do `deny` and `allow` in `[package.metadata.rbuilder]` of `Cargo.toml`, for all commands.
@@ -60,12 +61,22 @@ pub(super) fn run(flags: &ExplainFlags, shell: &mut Shell) -> Result<u8> {
 }
 
 fn find(words: &str) -> Result<&'static Code> {
-    let message = ["error: ", "warning: ", "note: "]
-        .iter()
-        .find_map(|level| words.strip_prefix(level));
-    match Code::of_id(words).or_else(|| Code::of_message(message.unwrap_or(words))) {
+    let (id, message) = split_printed(words.trim());
+    match Code::of_id(id).or_else(|| Code::of_message(message)) {
         Some(code) => Ok(code),
         None => bail!("no code or message `{words}`: run `rbuilder explain` to list the codes"),
+    }
+}
+
+/// Splits the first line of a diagnostic, such as `warning[RB0306]: unknown format`, into its code
+/// and its message. Either may be all that was pasted.
+fn split_printed(line: &str) -> (&str, &str) {
+    let levels = [Severity::Error, Severity::Warning, Severity::Note].map(level_name);
+    let rest = levels.iter().find_map(|level| line.strip_prefix(level));
+    let rest = rest.filter(|rest| rest.starts_with(['[', ':'])).unwrap_or(line);
+    match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((id, message)) => (id, message.trim_start_matches(": ")),
+        None => (rest, rest.trim_start_matches(": ")),
     }
 }
 
@@ -132,4 +143,71 @@ pub(super) fn page() -> String {
         }
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use rbuilder_generator::{Diagnostic, FileRange, SourceSet};
+
+    use super::*;
+    use crate::report::render_snippet;
+
+    /// The golden cases of the generator show the code of each message.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test reads the cases")]
+    fn printed_lines_are_explained() {
+        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/generator/tests/cases");
+        let mut explained = BTreeSet::new();
+        for case in std::fs::read_dir(cases).expect("the cases") {
+            let golden = case.expect("a case").path().join("stderr");
+            let text = std::fs::read_to_string(golden).unwrap_or_default();
+            for line in text.lines() {
+                let words = line.split_once('[').and_then(|(level, rest)| {
+                    let (id, message) = rest.split_once("]: ")?;
+                    ["error", "warning"]
+                        .contains(&level)
+                        .then_some((level, id, message))
+                });
+                let Some((level, id, message)) = words else {
+                    continue;
+                };
+                let place = FileRange::new("src/lib.rs", 0..0);
+                let said = match level {
+                    "error" => Diagnostic::error(place, message),
+                    _ => Diagnostic::warning(place, message),
+                };
+                let printed = render_snippet(&said, &SourceSet::default(), false);
+                assert_eq!(printed.lines().next(), Some(line));
+                for words in [
+                    id,
+                    line,
+                    &format!("{level}[{id}]"),
+                    &format!("{level}: {message}"),
+                ] {
+                    assert_eq!(find(words).expect("a code").id, id, "{words}");
+                }
+                explained.insert(id.to_owned());
+            }
+        }
+        assert!(explained.len() > 40, "{explained:?}");
+    }
+
+    #[test]
+    fn message_without_a_code_has_none() {
+        let said = Diagnostic::warning(FileRange::new("a.yaml", 0..0), "no such message");
+        let printed = render_snippet(&said, &SourceSet::default(), false);
+        assert!(printed.starts_with("warning: no such message\n"), "{printed}");
+        for words in [
+            "no such message",
+            "warning: no such message",
+            "error[RB9999]",
+            "errors",
+            "[",
+        ] {
+            assert!(find(words).is_err(), "{words}");
+        }
+    }
 }

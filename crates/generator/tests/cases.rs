@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rbuilder_generator::{
-    Definition, Diagnostic, FileRange, Generated, Options, SourceSet, generate, generate_each,
+    Code, Definition, Diagnostic, FileRange, Generated, Options, SourceSet, generate, generate_each,
 };
 
 type Files = BTreeMap<String, String>;
@@ -132,7 +132,7 @@ fn run(files: &Files) -> Files {
     out
 }
 
-/// Shows `error: message`, the place, the source line with a mark, and the help.
+/// Shows `error[RB0101]: message`, the place, the source line with a mark, and the help.
 fn show(diagnostic: &Diagnostic, files: &Files) -> String {
     let Diagnostic { message, help, .. } = diagnostic;
     let FileRange { path, range } = &diagnostic.place;
@@ -150,7 +150,8 @@ fn show(diagnostic: &Diagnostic, files: &Files) -> String {
         .count()
         .max(1);
     let word = if diagnostic.is_error() { "error" } else { "warning" };
-    let mut shown = format!("{word}: {message}\n --> {path}:{line}:{column}\n  | {source}\n  | ");
+    let code = Code::of_message(message).map_or_else(String::new, |code| format!("[{}]", code.id));
+    let mut shown = format!("{word}{code}: {message}\n --> {path}:{line}:{column}\n  | {source}\n  | ");
     shown.push_str(&format!("{}{}\n", " ".repeat(column - 1), "^".repeat(width)));
     if let Some(help) = help {
         shown.push_str(&format!("  = help: {help}\n"));

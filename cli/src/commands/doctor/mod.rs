@@ -89,7 +89,11 @@ impl Finding {
 
 impl std::fmt::Display for Finding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{:>7} {}: {}", self.status.name(), self.check, self.message)?;
+        let status = match self.code {
+            Some(code) => format!("{}[{code}]", self.status.name()),
+            None => self.status.name().to_owned(),
+        };
+        writeln!(f, "{status:>7} {}: {}", self.check, self.message)?;
         if !self.help.is_empty() {
             writeln!(f, "        = help: {}", self.help)?;
         }

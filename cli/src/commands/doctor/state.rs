@@ -268,8 +268,9 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
     let help = "run `rbuilder manifests` to see all errors";
     match manifests::add_to_plan(&mut plan, tree, &request) {
         Ok(found) if found.failure().is_some() => {
-            let message = found.first_error().map(describe_diagnostic).unwrap_or_default();
-            Finding::error("manifests", message, help)
+            let first = found.first_error();
+            let message = first.map(describe_diagnostic).unwrap_or_default();
+            Finding::error("manifests", message, help).with_code(first)
         }
         Ok(found) if plan.is_empty() => match found.warnings().as_slice() {
             [] => Finding::good("manifests", "up to date"),
@@ -284,7 +285,8 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
                     ),
                 },
                 "run `rbuilder manifests` for details",
-            ),
+            )
+            .with_code(Some(first)),
         },
         Ok(_) => {
             let paths: Vec<String> = plan.changes().keys().cloned().collect();
@@ -310,7 +312,7 @@ fn examine_manifests(tree: &Tree, scaffold: Option<&Scaffold>) -> Finding {
             let restore = module
                 .zip(scaffold)
                 .and_then(|(module, scaffold)| find_deleted_module(tree, scaffold, module).ok().flatten());
-            Finding::error("manifests", message, restore.unwrap_or_else(|| help.to_owned()))
+            Finding::error("manifests", message, restore.unwrap_or_else(|| help.to_owned())).with_code(first)
         }
     }
 }
@@ -382,6 +384,17 @@ fn to_findings(check: &'static str, diagnostics: &[Diagnostic]) -> Vec<Finding> 
         }
     };
     diagnostics.iter().map(describe).collect()
+}
+
+impl Finding {
+    /// Sets the code of the diagnostic that the message repeats.
+    fn with_code(self, diagnostic: Option<&Value>) -> Finding {
+        let id = diagnostic.and_then(|diagnostic| diagnostic["code"].as_str());
+        Finding {
+            code: id.and_then(Code::of_id).map(|code| code.id),
+            ..self
+        }
+    }
 }
 
 fn describe_diagnostic(diagnostic: &Value) -> String {
