@@ -33,6 +33,7 @@ mod prune;
 mod rules;
 mod scale;
 mod selector;
+pub mod services;
 mod values;
 mod verdict;
 

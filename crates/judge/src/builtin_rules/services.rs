@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use rbuilder_schema::names;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::rows::{PORT_RANGE, check_port_name, push_all};
 use super::{field_path, items, text_of};
 use crate::error::FieldError;
 use crate::path::Path;
+use crate::services::{is_external, needs_health_port};
 
 pub(super) fn check_service(service: &Value, errors: &mut Vec<FieldError>) {
     let (spec, path) = (&service["spec"], field_path("spec"));
@@ -114,6 +115,7 @@ fn is_ip(text: &str) -> bool {
 
 fn check_traffic(spec: &Value, kind: &str, path: &Path, errors: &mut Vec<FieldError>) {
     let is_balanced = kind == "LoadBalancer";
+    let holds = |rule: fn(&Map<String, Value>) -> bool| spec.as_object().is_some_and(rule);
     for name in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
         if !spec[name].is_null() && !is_balanced {
             let detail = "may only be used when `type` is 'LoadBalancer'";
@@ -130,11 +132,9 @@ fn check_traffic(spec: &Value, kind: &str, path: &Path, errors: &mut Vec<FieldEr
     }
     let policy = text_of(spec, "externalTrafficPolicy");
     let field = path.child("externalTrafficPolicy");
-    let is_external = matches!(kind, "LoadBalancer" | "NodePort")
-        || kind == "ClusterIP" && items(spec, "externalIPs").next().is_some();
     match policy {
         "" => {}
-        _ if !is_external => {
+        _ if !holds(is_external) => {
             let detail = "may only be set for externally-accessible services";
             errors.push(FieldError::invalid(&field, &policy.into(), detail));
         }
@@ -145,8 +145,7 @@ fn check_traffic(spec: &Value, kind: &str, path: &Path, errors: &mut Vec<FieldEr
         }
     }
     let health = &spec["healthCheckNodePort"];
-    let needs_health = is_balanced && policy == "Local";
-    if health.as_i64().is_some_and(|port| port != 0) && !needs_health {
+    if health.as_i64().is_some_and(|port| port != 0) && !holds(needs_health_port) {
         let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
         errors.push(FieldError::invalid(
             &path.child("healthCheckNodePort"),

@@ -14,6 +14,10 @@ on_both_servers!(
     headless_services_get_no_address,
     node_ports_are_allocated_and_kept,
     fields_of_the_former_type_are_dropped,
+    node_ports_without_allocation_are_dropped,
+    traffic_policy_is_dropped_with_the_external_addresses,
+    changed_fields_of_the_former_type_are_refused,
+    fields_of_the_new_type_are_required,
     nobody_manages_allocated_fields,
     two_services_cannot_share_an_address_or_port,
 );
@@ -193,6 +197,53 @@ async fn fields_of_the_former_type_are_dropped(server: Server) {
     }
     let back = update(&place, "a", web()).await;
     take_address(&mut back.clone());
+}
+
+async fn node_ports_without_allocation_are_dropped(server: Server) {
+    let place = Place::new(server).await;
+    let mut spec = web_of("LoadBalancer");
+    spec["allocateLoadBalancerNodePorts"] = false.into();
+    spec["ports"] = json!([{ "name": "a", "port": 80, "nodePort": 30_010 }, { "name": "b", "port": 81, "nodePort": 30_011 }]);
+    let mut created = create(&place, "a", spec).await;
+    assert_eq!(created["spec"]["ports"][1]["nodePort"], 30_011);
+    created["spec"]["type"] = "ClusterIP".into();
+    created["spec"]["ports"].as_array_mut().unwrap().pop();
+    let updated = update(&place, "a", created["spec"].clone()).await;
+    let ports = json!([{ "name": "a", "port": 80, "protocol": "TCP", "targetPort": 80 }]);
+    assert_eq!(updated["spec"]["ports"], ports);
+}
+
+async fn traffic_policy_is_dropped_with_the_external_addresses(server: Server) {
+    let place = Place::new(server).await;
+    let mut spec = web();
+    spec["externalIPs"] = json!(["192.0.2.1"]);
+    spec["externalTrafficPolicy"] = "Local".into();
+    let mut created = create(&place, "a", spec).await;
+    assert_eq!(created["spec"]["externalTrafficPolicy"], "Local");
+    created["spec"]["externalIPs"] = json!([]);
+    let updated = update(&place, "a", created["spec"].clone()).await;
+    assert_eq!(updated["spec"]["externalTrafficPolicy"], Value::Null);
+}
+
+async fn changed_fields_of_the_former_type_are_refused(server: Server) {
+    let place = Place::new(server).await;
+    let mut created = create(&place, "a", web_of("NodePort")).await;
+    created["spec"]["type"] = "ClusterIP".into();
+    created["spec"]["ports"][0]["nodePort"] = 30_012.into();
+    let (code, answer) = send(&place, "PUT", "a", &service("a", created["spec"].clone())).await;
+    assert_eq!(code, 422, "{answer}");
+    let expected = "Service \"a\" is invalid: spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'";
+    assert_eq!(answer["message"], expected);
+}
+
+async fn fields_of_the_new_type_are_required(server: Server) {
+    let place = Place::new(server).await;
+    let mut created = create(&place, "a", web_of("LoadBalancer")).await;
+    created["spec"]["type"] = "ExternalName".into();
+    let (code, answer) = send(&place, "PUT", "a", &service("a", created["spec"].clone())).await;
+    assert_eq!(code, 422, "{answer}");
+    let expected = "Service \"a\" is invalid: spec.externalName: Required value";
+    assert_eq!(answer["message"], expected);
 }
 
 async fn nobody_manages_allocated_fields(server: Server) {

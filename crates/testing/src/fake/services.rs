@@ -11,6 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use rbuilder_judge::services::{
+    drop_fields_of_former_type, needs_address, needs_health_port, needs_node_ports, node_ports,
+};
 use serde_json::{Map, Value, json};
 
 use super::failure::Cause;
@@ -58,7 +61,7 @@ pub(super) fn allocate<'s>(
         allocate_address(spec, &others, seed)?;
         set_families(old, spec);
     }
-    if matches!(text(spec, "type"), "NodePort" | "LoadBalancer") {
+    if needs_node_ports(spec) {
         allocate_ports(old, spec, &others, seed)?;
     }
     let Some(old) = old else {
@@ -80,8 +83,8 @@ fn keep_allocated(old: &Fields, new: &mut Fields) {
             }
         }
     }
-    if needs_ports(old) && needs_ports(new) {
-        let still_used: BTreeSet<u64> = node_ports(new).collect();
+    if allocates_ports(old) && allocates_ports(new) {
+        let still_used = node_ports(new);
         let by_name: BTreeMap<String, u64> = ports(old)
             .filter_map(|port| Some((port_name(port).to_owned(), node_port(port)?)))
             .collect();
@@ -188,7 +191,7 @@ fn allocate_ports(
     others: &[&Fields],
     seed: u64,
 ) -> Result<(), Cause> {
-    let mut used: BTreeSet<u64> = others.iter().flat_map(|other| node_ports(other)).collect();
+    let mut used: BTreeSet<u64> = others.iter().copied().flat_map(node_ports).collect();
     used.extend(
         others
             .iter()
@@ -209,7 +212,7 @@ fn allocate_ports(
         used.insert(free);
         free
     };
-    if needs_ports(new) {
+    if allocates_ports(new) {
         // On creation, TCP and UDP share a node port if they have the same port.
         let mut by_port: BTreeMap<u64, u64> = BTreeMap::new();
         if old.is_none() {
@@ -229,58 +232,9 @@ fn allocate_ports(
     Ok(())
 }
 
-/// Drops fields that the new type of the Service does not use, unless the client changed them.
-fn drop_fields_of_former_type(old: &Fields, new: &mut Fields) {
-    let (type_before, type_after) = (text(old, "type"), text(new, "type").to_owned());
-    if needs_address(old) && type_after == "ExternalName" {
-        drop_unchanged(
-            old,
-            new,
-            &["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"],
-        );
-    }
-    if type_before == "LoadBalancer" && type_after != "LoadBalancer" {
-        drop_unchanged(old, new, &["allocateLoadBalancerNodePorts", "loadBalancerClass"]);
-    }
-    let is_external = |kind: &str| matches!(kind, "NodePort" | "LoadBalancer");
-    if is_external(type_before) && !is_external(&type_after) && is_empty(new, "externalIPs") {
-        drop_unchanged(old, new, &["externalTrafficPolicy"]);
-    }
-    if needs_health_port(old) && !needs_health_port(new) {
-        drop_unchanged(old, new, &["healthCheckNodePort"]);
-    }
-    let is_same = node_ports(old).eq(node_ports(new));
-    if needs_ports(old) && !needs_ports(new) && is_same {
-        for port in ports_mut(new) {
-            if let Some(port) = port.as_object_mut() {
-                port.remove("nodePort");
-            }
-        }
-    }
-}
-
-fn drop_unchanged(old: &Fields, new: &mut Fields, names: &[&str]) {
-    for name in names {
-        if old.get(*name) == new.get(*name) {
-            new.remove(*name);
-        }
-    }
-}
-
-fn needs_address(spec: &Fields) -> bool {
-    text(spec, "type") != "ExternalName"
-}
-
-fn needs_ports(spec: &Fields) -> bool {
-    match text(spec, "type") {
-        "NodePort" => true,
-        "LoadBalancer" => spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false)),
-        _ => false,
-    }
-}
-
-fn needs_health_port(spec: &Fields) -> bool {
-    text(spec, "type") == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local"
+/// Whether the server chooses the node ports that a client omits.
+fn allocates_ports(spec: &Fields) -> bool {
+    needs_node_ports(spec) && spec.get("allocateLoadBalancerNodePorts") != Some(&Value::Bool(false))
 }
 
 fn ports(spec: &Fields) -> impl Iterator<Item = &Value> {
@@ -298,10 +252,6 @@ fn port_name(port: &Value) -> &str {
 
 fn node_port(port: &Value) -> Option<u64> {
     port["nodePort"].as_u64().filter(|number| *number > 0)
-}
-
-fn node_ports(spec: &Fields) -> impl Iterator<Item = u64> {
-    ports(spec).filter_map(node_port)
 }
 
 fn text<'f>(fields: &'f Fields, name: &str) -> &'f str {
