@@ -488,6 +488,31 @@ fn fields_that_the_stored_version_lacks_are_dropped() {
 }
 
 #[test]
+fn names_of_builtin_objects_are_judged() {
+    let folder = folder("  size: 1\n");
+    for (kind, name, words) in [
+        (
+            "ConfigMap",
+            "My_App",
+            "metadata.name: Invalid value: \"My_App\": a lowercase RFC 1123 subdomain",
+        ),
+        (
+            "Namespace",
+            "my.app",
+            "metadata.name: Invalid value: \"my.app\": must not contain dots",
+        ),
+    ] {
+        folder.write(
+            "object.yaml",
+            &format!("apiVersion: v1\nkind: {kind}\nmetadata: {{ name: {name} }}\n"),
+        );
+        let ran = folder.run("validate object.yaml");
+        assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+}
+
+#[test]
 fn summary_names_the_kinds_that_no_definition_is_known_of() {
     let folder = folder("  size: 1\n");
     let other = "apiVersion: cert-manager.io/v1\nkind: Issuer\nmetadata: { name: a }\n";

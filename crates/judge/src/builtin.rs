@@ -10,13 +10,11 @@ use crate::decode::{Body, Decoded, FieldValidation, check_identity, decode};
 use crate::encoding::encode;
 use crate::error::{FieldError, Reason};
 use crate::lists::find_duplicates_except;
-use crate::metadata::{self, Metadata};
+use crate::metadata::{self, Metadata, NameRule};
 use crate::path::Path;
 use crate::values::Checker;
 use crate::verdict::Failure;
 use crate::{builtin_defaults, builtin_rules};
-
-pub use crate::metadata::NameRule;
 
 /// Metadata has its own rules, and Go fills absent status fields with zero values, so the schema
 /// can't be applied to either.
@@ -35,8 +33,6 @@ pub struct Builtin<'a> {
     pub is_namespaced: bool,
     /// The schema of the objects, including their metadata.
     pub schema: &'a Schema,
-    /// The rule for object names.
-    pub names: NameRule,
 }
 
 impl Builtin<'_> {
@@ -92,7 +88,7 @@ impl Builtin<'_> {
         // The server is stricter about the names of new objects. Names of stored objects are
         // immutable.
         let names = match old {
-            None => self.names,
+            None => NameRule::of_builtin(self.group, self.kind),
             Some(_) => NameRule::PathSegment,
         };
         let mut errors = metadata::check_new(metadata, self.is_namespaced, names, &field);

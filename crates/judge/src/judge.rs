@@ -360,7 +360,7 @@ impl Judge {
             let (metadata, field) = (Metadata::of(object), Path::root().child("metadata"));
             let is_namespaced = self.definition.is_namespaced;
             let names = match self.is_builtin {
-                true => NameRule::PathSegment,
+                true => NameRule::of_builtin(&self.definition.group, &self.definition.kind),
                 false => NameRule::Subdomain,
             };
             findings

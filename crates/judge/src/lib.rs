@@ -37,7 +37,7 @@ pub mod services;
 mod values;
 mod verdict;
 
-pub use builtin::{Builtin, NameRule};
+pub use builtin::Builtin;
 pub use decode::{Body, Decoded, FieldValidation, MOST_BYTES};
 pub use defaults::fill_defaults;
 pub use definition::{Definition, read_schema};

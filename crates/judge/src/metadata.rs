@@ -15,16 +15,32 @@ pub(crate) struct Metadata<'a>(Option<&'a Map<String, Value>>);
 
 /// The rule for object names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRule {
+pub(crate) enum NameRule {
     /// Names of custom resources, and of most built-in kinds.
     Subdomain,
     /// Names without dots, e.g. of Namespaces.
     Label,
-    /// Any name that is a valid path segment of a URL.
+    /// Any name that is a valid path segment of a URL, e.g. of Roles.
     PathSegment,
 }
 
 impl NameRule {
+    /// The rule for a built-in kind, as kube-apiserver 1.37 answers. `group` is empty for the core
+    /// group.
+    pub(crate) fn of_builtin(group: &str, kind: &str) -> NameRule {
+        match (group, kind) {
+            ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,
+            // The names of the last two have another form, which has no rule here.
+            ("", "Event")
+            | ("policy", "PodDisruptionBudget")
+            | ("rbac.authorization.k8s.io", _)
+            | ("certificates.k8s.io", "CertificateSigningRequest")
+            | ("apiregistration.k8s.io", "APIService")
+            | ("networking.k8s.io", "IPAddress") => NameRule::PathSegment,
+            _ => NameRule::Subdomain,
+        }
+    }
+
     fn check(self, name: &str, is_prefix: bool) -> Vec<String> {
         match self {
             // A prefix may end with a hyphen, as the server appends a suffix.
@@ -362,6 +378,54 @@ fn check_managers(metadata: Metadata<'_>, field: &Path, errors: &mut Vec<FieldEr
                 &text("fieldsType").into(),
                 detail,
             ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether kube-apiserver 1.37 refuses the names `My_App` and `my.app` of new objects.
+    type Refused = [bool; 2];
+    const SUBDOMAIN: Refused = [true, false];
+    const LABEL: Refused = [true, true];
+    const ANY: Refused = [false, false];
+
+    #[rustfmt::skip]
+    const RECORDED: &[(&str, &str, Refused)] = &[
+        ("", "ConfigMap Endpoints LimitRange Node PersistentVolumeClaim PersistentVolume Pod PodTemplate ReplicationController ResourceQuota Secret ServiceAccount", SUBDOMAIN),
+        ("", "Event", ANY),
+        ("", "Namespace Service", LABEL),
+        ("apps", "ControllerRevision DaemonSet Deployment ReplicaSet", SUBDOMAIN),
+        ("apps", "StatefulSet", LABEL),
+        ("events.k8s.io", "Event", SUBDOMAIN),
+        ("autoscaling", "HorizontalPodAutoscaler", SUBDOMAIN),
+        ("batch", "CronJob Job", SUBDOMAIN),
+        ("certificates.k8s.io", "CertificateSigningRequest", ANY),
+        ("certificates.k8s.io", "ClusterTrustBundle PodCertificateRequest", SUBDOMAIN),
+        ("networking.k8s.io", "IngressClass Ingress NetworkPolicy ServiceCIDR", SUBDOMAIN),
+        ("policy", "PodDisruptionBudget", ANY),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding ClusterRole RoleBinding Role", ANY),
+        ("storage.k8s.io", "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass", SUBDOMAIN),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration", SUBDOMAIN),
+        ("scheduling.k8s.io", "PriorityClass", SUBDOMAIN),
+        ("coordination.k8s.io", "Lease", SUBDOMAIN),
+        ("node.k8s.io", "RuntimeClass", SUBDOMAIN),
+        ("discovery.k8s.io", "EndpointSlice", SUBDOMAIN),
+        ("resource.k8s.io", "DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceSlice", SUBDOMAIN),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema PriorityLevelConfiguration", SUBDOMAIN),
+        ("storagemigration.k8s.io", "StorageVersionMigration", SUBDOMAIN),
+    ];
+
+    #[test]
+    fn names_of_builtin_kinds_are_refused_as_by_the_server() {
+        for (group, kinds, expected) in RECORDED {
+            for kind in kinds.split(' ') {
+                let rule = NameRule::of_builtin(group, kind);
+                let refused = ["My_App", "my.app"].map(|name| !rule.check(name, false).is_empty());
+                assert_eq!(refused, *expected, "{group} {kind}");
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Creating and replacing objects.
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::{Api, Error, ResourceExt};
 use serde_json::json;
@@ -110,6 +112,24 @@ async fn generate_name_appends_a_suffix(server: Server) {
 
 async fn invalid_names_are_rejected(server: Server) {
     let place = Place::new(server).await;
+    let budget: PodDisruptionBudget =
+        serde_json::from_value(json!({ "metadata": { "name": "My_App" }, "spec": {} })).unwrap();
+    let budgets = Api::namespaced(place.client.clone(), &place.namespace);
+    budgets.create(&PostParams::default(), &budget).await.unwrap();
+    let set: StatefulSet = serde_json::from_value(json!({
+        "metadata": { "name": "a.b" },
+        "spec": {
+            "selector": { "matchLabels": { "app": "a" } },
+            "template": {
+                "metadata": { "labels": { "app": "a" } },
+                "spec": { "containers": [{ "name": "a", "image": "a" }] },
+            },
+        },
+    }))
+    .unwrap();
+    let sets = Api::namespaced(place.client.clone(), &place.namespace);
+    let message = refusal(sets.create(&PostParams::default(), &set).await).message;
+    assert!(message.ends_with("must not contain dots"), "{message}");
     let check = async |name: &str, message: &str| {
         let answer = place
             .maps()

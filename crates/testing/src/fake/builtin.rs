@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use rbuilder_judge::NameRule;
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Definition, ResourceId, Scale, Source, Version};
@@ -169,14 +168,6 @@ fn selectable(kind: &str) -> &'static [&'static str] {
             "type",
         ],
         _ => &[],
-    }
-}
-
-pub(super) fn name_rule(definition: &Definition) -> NameRule {
-    match definition.kind.as_str() {
-        _ if definition.id.group == "rbac.authorization.k8s.io" => NameRule::PathSegment,
-        "Namespace" | "Service" => NameRule::Label,
-        _ => NameRule::Subdomain,
     }
 }
 

@@ -3,7 +3,6 @@
 use rbuilder_judge::{Body, Builtin, Decoded, FieldValidation, Verdict};
 use serde_json::Value;
 
-use super::builtin;
 use super::failure::Failure;
 use super::kinds::{OPEN, ResourceId};
 use super::write::Writer;
@@ -101,7 +100,6 @@ impl Writer<'_> {
             kind: &definition.kind,
             is_namespaced: definition.namespaced,
             schema: if is_crd { &OPEN } else { self.version.schema() },
-            names: builtin::name_rule(definition),
         }
     }
 }
