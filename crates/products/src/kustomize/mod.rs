@@ -12,6 +12,7 @@ mod selector;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use rbuilder_diagnostic::suggest::is_misspelling;
 use rbuilder_project::edit::kustomization::{FILE_NAMES, resolve_entry};
 use rbuilder_yaml::{describe_failure, is_yaml, list_items, parse_documents};
 use serde_json::{Map, Value, json};
@@ -492,8 +493,10 @@ impl Build<'_> {
                     continue;
                 }
                 let others: Vec<&Object> = objects.iter().filter(|object| object.kind() == kind).collect();
-                // A disabled component has the target.
-                if self.is_incomplete || side == "target" && others.is_empty() {
+                let mut names = others.iter().map(|object| object.name());
+                // A disabled component has the target, unless its name is misspelled.
+                let is_disabled = side == "target" && !names.any(|other| is_misspelling(name, other));
+                if self.is_incomplete || is_disabled {
                     continue;
                 }
                 let message = format!(

@@ -231,6 +231,19 @@ fn mistakes_of_kustomizations_are_reported() {
         ),
         "true: config/default/kustomization.yaml: a replacement has Service `other` as its source",
     );
+    // Only a misspelled target is reported: others are in components that are disabled.
+    for (target, expected) in [
+        (
+            "webhook-servise",
+            "false: config/default/kustomization.yaml: a replacement has Service `webhook-servise` as its target",
+        ),
+        ("metrics-service", ""),
+    ] {
+        let replacement = format!(
+            "replacements:\n- source: {{kind: Deployment, name: till}}\n  targets:\n  - select: {{kind: Service, name: {target}}}\ncomponents:"
+        );
+        check(DEFAULT, ("components:", &replacement), expected);
+    }
     check(
         "config/rbac/rbac.yaml",
         ("kind: Role\n", "kind: [\n"),
