@@ -102,6 +102,18 @@ fn missing_mod_line_deletes_no_crd() {
 }
 
 #[test]
+fn crd_moves_to_the_file_of_its_name() {
+    let folder = operator();
+    let crd = folder.tree()[CRD].clone();
+    folder.write("config/crd/bases/all.yaml", &crd);
+    folder.remove(CRD);
+    folder.run("manifests").ok();
+    let tree = folder.tree();
+    assert_eq!(tree[CRD], crd);
+    assert!(!tree.contains_key("config/crd/bases/all.yaml"));
+}
+
+#[test]
 fn missing_mod_line_removes_no_version() {
     let folder = operator();
     without(&folder, "old");

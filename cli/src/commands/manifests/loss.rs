@@ -25,7 +25,7 @@ pub(super) fn find_losses(
     options: &Options,
 ) -> Vec<Diagnostic> {
     let of_crds = changed.iter().flat_map(|file| {
-        let versions = lost_versions(file).into_iter();
+        let versions = lost_versions(file, changed).into_iter();
         versions.map(|what| Lost::new(&file.path, what))
     });
     let others = plan.changes().iter();
@@ -87,10 +87,15 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
     lost.into_iter().map(|what| Lost::new(path, what)).collect()
 }
 
-fn lost_versions(file: &ChangedFile) -> Vec<LostPart> {
+fn lost_versions(file: &ChangedFile, changed: &[ChangedFile]) -> Vec<LostPart> {
     let mut lost = Vec::new();
+    // A CRD can move to another file, e.g. from one that a user has named.
+    let written: Vec<Definition<'_>> = changed
+        .iter()
+        .flat_map(|file| Definition::list(&file.after))
+        .collect();
     for crd in Definition::list(&file.before) {
-        let same = Definition::list(&file.after).find(|new| new.is_same_crd(crd));
+        let same = written.iter().copied().find(|new| new.is_same_crd(crd));
         let is_kept = |version: &Version<'_>| {
             let mut kept = same.into_iter().flat_map(Definition::versions);
             kept.any(|kept| kept.name == version.name)
