@@ -40,12 +40,16 @@ pub(crate) fn is_refused(error: &(dyn StdError + 'static)) -> bool {
 }
 
 /// Joins the messages of an error and its sources. Skips a message if the previous one already
-/// contains it.
+/// contains it, and the sources of an error whose message can't be shown: theirs can't, either.
 pub(crate) fn describe_causes(error: &(dyn StdError + 'static)) -> String {
     let mut said = Vec::<String>::new();
-    for message in causes_of(error).map(describe) {
+    for cause in causes_of(error) {
+        let message = describe(cause);
         if said.last().is_none_or(|last| !last.contains(&message)) {
             said.push(message);
+        }
+        if replacement_of(cause).is_some() {
+            break;
         }
     }
     said.join(": ")
@@ -139,6 +143,10 @@ fn describe_credentials(error: &AuthError) -> Option<String> {
         }
         AuthError::AuthExecParse(_) => Some(
             "the output of the command that the kubeconfig names for credentials is not an ExecCredential"
+                .to_owned(),
+        ),
+        AuthError::InvalidBearerToken(_) => Some(
+            "the token has a line break or another character that no HTTP header may have: write it on one line"
                 .to_owned(),
         ),
         AuthError::MalformedTokenExpirationDate(_) => {
@@ -256,6 +264,12 @@ mod tests {
         };
         let expected = "the command that the kubeconfig names for credentials failed (exit status: 1)";
         check_secret(kube::Error::Auth(failed), expected);
+        let Err(KubeconfigError::Parse(output)) = Kubeconfig::from_yaml("s3cr3t") else {
+            panic!("it is no kubeconfig");
+        };
+        let expected =
+            "the output of the command that the kubeconfig names for credentials is not an ExecCredential";
+        check_secret(kube::Error::Auth(AuthError::AuthExecParse(output)), expected);
     }
 
     #[test]

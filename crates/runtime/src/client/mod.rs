@@ -30,7 +30,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, Uri};
 use hyper::body::Bytes;
 use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
@@ -82,7 +82,7 @@ pub(crate) fn new_manager_client(
     metrics: &Metrics,
     settings: &ClientSettings,
 ) -> Result<Client, kube::Error> {
-    let server = config.cluster_url.clone();
+    let server = without_credentials(&config.cluster_url);
     let counted = metrics.count_requests(&server);
     Ok(new_builder(config)?
         .with_layer(&layer_fn(WithTimeout::new))
@@ -107,7 +107,7 @@ pub(crate) fn new_lease_client(
     settings: &ClientSettings,
     timeout: Duration,
 ) -> Result<Client, kube::Error> {
-    let server = config.cluster_url.clone();
+    let server = without_credentials(&config.cluster_url);
     let counted = metrics.count_requests(&server);
     config.connect_timeout = Some(timeout);
     Ok(new_builder(config)?
@@ -117,6 +117,20 @@ pub(crate) fn new_lease_client(
             Prepared::new(inner, settings.user_agent.clone(), timeout)
         }))
         .build())
+}
+
+/// Removes user and password from the address of a server, for messages, metrics and traces.
+pub(crate) fn without_credentials(server: &Uri) -> Uri {
+    let mut parts = server.clone().into_parts();
+    let address = parts.authority.as_ref().and_then(|authority| {
+        let (_, address) = authority.as_str().rsplit_once('@')?;
+        address.parse().ok()
+    });
+    if address.is_none() {
+        return server.clone();
+    }
+    parts.authority = address;
+    Uri::from_parts(parts).unwrap_or_default()
 }
 
 fn new_builder(config: Config) -> Result<ClientBuilder<Renewing>, kube::Error> {

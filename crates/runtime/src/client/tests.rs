@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::timeout::IDLE_TIMEOUT;
 use super::*;
+use crate::causes::describe_causes;
 use crate::logging::LogBuffer;
 
 /// The server responds to the first request on each connection and then goes silent.
@@ -204,4 +205,32 @@ async fn flow_control_applies_to_the_client() {
         maps.get("any").await.unwrap();
     }
     assert_eq!(started.elapsed().as_secs(), 2);
+}
+
+#[tokio::test]
+async fn token_with_a_line_break_is_rejected() {
+    let mut config = Config::new("http://127.0.0.1:1".parse().unwrap());
+    config.auth_info = serde_json::from_value(serde_json::json!({ "token": "s3cr3t\n" })).unwrap();
+    let error = new_manager_client(config, &Metrics::new(), &ClientSettings::default())
+        .err()
+        .unwrap();
+    let text = describe_causes(&error);
+    assert!(
+        text.contains("the token has a line break") && !text.contains("s3cr3t"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn password_in_the_address_is_not_shown() {
+    let config = Config::new("http://me:s3cr3t@127.0.0.1:1".parse().unwrap());
+    let metrics = Metrics::new();
+    let client = new_manager_client(config, &metrics, &ClientSettings::default()).unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let text = describe_causes(&maps.get("any").await.unwrap_err());
+    assert!(text.contains("at http://127.0.0.1:1"), "{text}");
+    assert!(
+        !text.contains("s3cr3t") && !metrics.text().contains("s3cr3t"),
+        "{text}"
+    );
 }

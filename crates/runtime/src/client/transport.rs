@@ -15,14 +15,14 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use hyper_rustls::{DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, ResolveServerName};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
-use kube::client::{Body, ConfigExt, DynBody};
+use kube::client::{AuthError, Body, ConfigExt, DynBody};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tower::util::BoxCloneService;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
@@ -31,9 +31,20 @@ use super::proxy::{Connector, find_proxy};
 
 pub(super) type Transport = BoxCloneService<Request<Body>, Response<Box<DynBody>>, BoxError>;
 
+/// Rejects a token in the configuration that kube's layer for credentials would panic on.
+fn check_token(config: &Config) -> Result<(), kube::Error> {
+    // Without a dependency on secrecy, a token can only be read by serializing it.
+    let fields = serde_json::to_value(&config.auth_info).map_err(kube::Error::SerdeError)?;
+    match HeaderValue::from_str(fields["token"].as_str().unwrap_or_default()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(kube::Error::Auth(AuthError::InvalidBearerToken(error))),
+    }
+}
+
 /// May block, because it reads files and runs the exec plugin. Fails if the proxy URL, the
 /// credentials or the certificates are invalid.
 pub(super) fn new_transport(config: &Config) -> Result<Transport, kube::Error> {
+    check_token(config)?;
     let proxy = find_proxy(config).map_err(|error| kube::Error::Service(error.into()))?;
     let tls = config.rustls_client_config()?;
     let names: Arc<dyn ResolveServerName + Send + Sync> = match &config.tls_server_name {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::kubeconfig::{Allowed, parse_kubeconfig, to_config};
 use crate::causes::describe_causes;
+use crate::client::without_credentials;
 
 /// How long a file may be missing or incomplete before that is an error. Many tools truncate a file
 /// and write it anew.
@@ -236,7 +237,9 @@ impl Source {
             }
             Origin::Text(_) => "kubeconfig in memory".to_owned(),
             Origin::InCluster => "service account of the pod".to_owned(),
-            Origin::Config(config, _) => format!("configuration of {}", config.cluster_url),
+            Origin::Config(config, _) => {
+                format!("configuration of {}", without_credentials(&config.cluster_url))
+            }
             Origin::Client(..) => "client".to_owned(),
         }
     }

@@ -12,6 +12,7 @@ use tower::{Layer, Service};
 
 use super::registry::{Family, Registry};
 use super::{Counter, Histogram, Metrics};
+use crate::client::without_credentials;
 
 /// Same as in client-go for requests without a response.
 const NO_RESPONSE: &str = "<error>";
@@ -113,6 +114,7 @@ impl Metrics {
     /// ```
     pub fn count_requests(&self, server: &Uri) -> CountRequests {
         // Requests only contain a path when they reach this layer.
+        let server = without_credentials(server);
         let host = server.authority().map(ToString::to_string).unwrap_or_default();
         CountRequests {
             families: self.0.requests.clone(),
