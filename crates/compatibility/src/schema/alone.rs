@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use rbuilder_schema::{Cel, Key, Schema, check_default};
+use rbuilder_schema::{Cel, Key, Schema, SchemaType, check_default};
+use serde_json::Value;
 
+use super::integers::Integers;
 use crate::path::Path;
 
 /// A node of the old schema after a single change.
@@ -57,12 +59,49 @@ fn with_new_fields(old: &Schema, new: &Schema) -> Schema {
     node
 }
 
-/// Returns true if the old schema lists its values, and all of them remain valid.
+/// Limit for the values listed to decide whether they all remain valid.
+const MOST_VALUES: i64 = 1_000;
+
+/// The keys whose effect on integers is known without listing them.
+const LIMITS: &[&str] = &[
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "format",
+];
+
+/// Returns true if the schemas show that all old values remain valid: the old one has few values, or
+/// integers that the new limits don't exclude.
 pub(super) fn keeps_all_values(old: &Schema, alone: &Schema) -> bool {
-    let alone = Schema {
+    if let Some(values) = all_values(old) {
+        let mut values = values.iter().filter(|value| accepts(old, value));
+        return values.all(|value| accepts(alone, value));
+    }
+    match (Integers::of(old), Integers::of(alone)) {
+        (Some(before), Some(after)) => with_keys(alone, old, LIMITS) == *old && before.are_within(&after),
+        _ => false,
+    }
+}
+
+/// All values that a schema may accept, if they're few.
+fn all_values(schema: &Schema) -> Option<Vec<Value>> {
+    match schema.schema_type {
+        _ if !schema.enumeration.is_empty() => Some(schema.enumeration.clone()),
+        // Whether `null` remains valid is left to the search.
+        _ if schema.nullable || schema.int_or_string => None,
+        Some(SchemaType::Boolean) => Some(vec![true.into(), false.into()]),
+        Some(SchemaType::Integer) => Integers::of(schema)?.list(MOST_VALUES),
+        _ => None,
+    }
+}
+
+/// Returns true unless a value violates the value validations of a schema. CEL rules aren't
+/// evaluated.
+pub(super) fn accepts(schema: &Schema, value: &Value) -> bool {
+    let schema = Schema {
         default: None,
-        ..alone.clone()
+        ..schema.clone()
     };
-    let is_valid = |value| check_default(value, &alone).is_ok();
-    !old.enumeration.is_empty() && old.enumeration.iter().all(is_valid)
+    check_default(value, &schema).is_ok()
 }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use rbuilder_schema::{FORMATS, Form, KEYS, Key, Schema, SchemaType, Side, compare_numbers};
 use serde_json::{Number, Value, json};
 
-use super::alone::{Alone, with_keys};
+use super::alone::{Alone, accepts, with_keys};
+use super::integers::outermost_integer;
 use super::{Comparison, Probe};
 use crate::path::Path;
 use crate::witness::Candidate;
@@ -42,28 +43,6 @@ fn bounds(schema: &Schema) -> Vec<Bound> {
         })
     };
     KEYS.iter().filter_map(bound).collect()
-}
-
-/// The integer next to a bound that satisfies it. `None` if it isn't representable.
-fn outermost_integer(bound: &Number, side: Side, is_exclusive: bool) -> Option<i64> {
-    let (whole, is_whole) = match bound.as_i64() {
-        Some(whole) => (whole, true),
-        None => {
-            let float = bound.as_f64()?;
-            let whole = match side {
-                Side::Lower => float.ceil(),
-                Side::Upper => float.floor(),
-            };
-            // Larger floats have no exact neighbors.
-            let is_exact = whole.abs() < 9e15;
-            (is_exact.then_some(whole as i64)?, whole == float)
-        }
-    };
-    match (is_exclusive && is_whole, side) {
-        (false, _) => Some(whole),
-        (true, Side::Lower) => whole.checked_add(1),
-        (true, Side::Upper) => whole.checked_sub(1),
-    }
 }
 
 impl Bound {
@@ -180,7 +159,7 @@ impl Comparison {
             (true, false) => {
                 let message = format!("enum {}", json!(after));
                 let alone = with_keys(old, new, &["enum"]);
-                self.add_searched("enum-added", path, message, (old, alone), false);
+                self.add_narrowing("enum-added", path, message, (old, alone));
             }
             (false, true) => {
                 let message = format!("no enum instead of {}", json!(before));
@@ -193,13 +172,19 @@ impl Comparison {
     fn compare_values(&mut self, old: &Schema, after: &[Value], path: &Path) {
         let before = &old.enumeration;
         for value in before.iter().filter(|value| !after.contains(value)) {
+            let message = format!("enum without {value}");
+            if !accepts(old, value) {
+                let message = format!("{message}, which was refused anyway");
+                self.add("enum-value-removed", path, message, Probe::Unaffected);
+                continue;
+            }
             let probe = Probe::Values {
                 path: path.clone(),
                 candidates: vec![Candidate::Value(value.clone())],
                 reads: false,
                 alone: Alone::at(path, without_value(old, value, after)),
             };
-            self.add("enum-value-removed", path, format!("enum without {value}"), probe);
+            self.add("enum-value-removed", path, message, probe);
         }
         for value in after.iter().filter(|value| !before.contains(value)) {
             self.add(
@@ -240,20 +225,13 @@ impl Comparison {
             format.map_or_else(|| "no format".to_owned(), |format| format!("format {format}"))
         };
         let message = describe_change(&shown(before), &shown(after));
-        let alone = || with_keys(old, new, &["format"]);
         let name = match (before.filter(known), after.filter(known)) {
             (None, None) => return self.add("format-ignored", path, message, Probe::Nothing),
             (Some(_), None) => return self.add("format-removed", path, message, Probe::Nothing),
             (None, Some(_)) => "format-added",
             (Some(_), Some(_)) => "format-changed",
         };
-        match is_within_format(old, after) {
-            true => {
-                let message = format!("{message}, which all old values satisfy");
-                self.add(name, path, message, Probe::Unaffected);
-            }
-            false => self.add_narrowing(name, path, message, (old, alone())),
-        }
+        self.add_narrowing(name, path, message, (old, with_keys(old, new, &["format"])));
     }
 
     pub(super) fn compare_alternatives(&mut self, old: &Schema, new: &Schema, path: &Path) {
@@ -290,21 +268,6 @@ fn without_value(old: &Schema, value: &Value, after: &[Value]) -> Schema {
         node.enumeration = after.to_vec();
     }
     node
-}
-
-/// Returns true if the bounds of the old schema leave only integers of the format.
-fn is_within_format(old: &Schema, format: Option<&str>) -> bool {
-    let (least, most) = match format {
-        Some("int32") => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        Some("int64") => (i64::MIN, i64::MAX),
-        _ => return false,
-    };
-    let bounds = bounds(old);
-    let reaches = |side: Side, is_inside: &dyn Fn(i64) -> bool| {
-        let mut integers = bounds.iter().filter(|bound| bound.side == side);
-        integers.any(|bound| bound.integer.is_some_and(is_inside))
-    };
-    reaches(Side::Lower, &|integer| integer >= least) && reaches(Side::Upper, &|integer| integer <= most)
 }
 
 fn is_trivial(bound: &Bound) -> bool {

@@ -3,6 +3,7 @@
 mod alone;
 mod constraints;
 mod fields;
+mod integers;
 mod topology;
 mod validations;
 
@@ -133,7 +134,8 @@ impl Comparison {
         self.add(name, path, message, probe);
     }
 
-    /// Adds a difference that rejects values. If the old schema lists all values, they decide.
+    /// Adds a difference that rejects values. If the schemas show that all old values remain valid,
+    /// nothing is searched.
     fn add_narrowing(&mut self, name: &str, path: &Path, message: String, (old, alone): (&Schema, Schema)) {
         match keeps_all_values(old, &alone) {
             true => {

@@ -203,6 +203,22 @@ fn rows() -> Vec<Row> {
         ("format-added", json!({ "type": "integer", "minimum": 0, "maximum": 9 }), json!({ "type": "integer", "minimum": 0, "maximum": 9, "format": "int32" }), Compatible, NOBODY, Nothing),
         ("format-added", json!({ "type": "integer", "minimum": 0 }), json!({ "type": "integer", "minimum": 0, "format": "int32" }), Breaking, NEW, Refused),
         ("rule-removed", rules(integer(), json!([{ "rule": "self < 50" }])), integer(), Compatible, NOBODY, Nothing),
+        // Bounds that the other keywords make ineffective.
+        ("maximum-lowered", json!({ "type": "integer", "multipleOf": 5, "maximum": 12 }), json!({ "type": "integer", "multipleOf": 5, "maximum": 10 }), Compatible, NOBODY, Nothing),
+        ("maximum-lowered", json!({ "type": "integer", "multipleOf": 5, "maximum": 12 }), json!({ "type": "integer", "multipleOf": 5, "maximum": 9 }), Breaking, NEW, Refused),
+        ("minimum-raised", json!({ "type": "integer", "multipleOf": 4, "minimum": -3 }), json!({ "type": "integer", "multipleOf": 4, "minimum": -1, "exclusiveMinimum": true }), Compatible, NOBODY, Nothing),
+        ("maximum-added", json!({ "type": "integer", "format": "int32" }), json!({ "type": "integer", "format": "int32", "maximum": i32::MAX }), Compatible, NOBODY, Nothing),
+        ("maximum-added", json!({ "type": "integer", "format": "int32" }), json!({ "type": "integer", "format": "int32", "maximum": i32::MAX - 1 }), Breaking, NEW, Refused),
+        ("maximum-added", json!({ "type": "integer", "format": "int64" }), json!({ "type": "integer", "format": "int64", "maximum": i32::MAX }), Breaking, NEW, Refused),
+        // Enumerations of all values there are.
+        ("enum-added", json!({ "type": "integer", "minimum": 1, "maximum": 3 }), json!({ "type": "integer", "minimum": 1, "maximum": 3, "enum": [3, 2, 1] }), Compatible, NOBODY, Nothing),
+        ("enum-added", json!({ "type": "integer", "minimum": 1, "maximum": 3 }), json!({ "type": "integer", "minimum": 1, "maximum": 3, "enum": [1, 3] }), Breaking, NEW, Refused),
+        ("enum-added", json!({ "type": "boolean" }), json!({ "type": "boolean", "enum": [true, false] }), Compatible, NOBODY, Nothing),
+        ("enum-added", json!({ "type": "boolean" }), json!({ "type": "boolean", "enum": [true] }), Breaking, NEW, Refused),
+        ("enum-added", json!({ "type": "boolean", "nullable": true }), json!({ "type": "boolean", "nullable": true, "enum": [true, false] }), Breaking, NEW, Refused),
+        ("multiple-of-added", json!({ "type": "integer", "minimum": 4, "maximum": 4 }), json!({ "type": "integer", "minimum": 4, "maximum": 4, "multipleOf": 2 }), Compatible, NOBODY, Nothing),
+        ("enum-value-removed", json!({ "type": "string", "maxLength": 3, "enum": ["x", "long"] }), json!({ "type": "string", "maxLength": 3, "enum": ["x"] }), Compatible, NOBODY, Nothing),
+        ("maximum-lowered", json!({ "type": "string", "maxLength": 3, "enum": ["x", "long"] }), json!({ "type": "string", "maxLength": 2, "enum": ["x", "long"] }), Compatible, NOBODY, Nothing),
         ("rule-message-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "a" }])), rules(integer(), json!([{ "rule": "self < 50", "message": "b" }])), Compatible, NOBODY, Nothing),
     ]
 }
