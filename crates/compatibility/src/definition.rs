@@ -235,8 +235,16 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
             alone,
         } => pair.search(&Goal::new(path, *reads).alone(alone), candidates),
         Probe::Rule { rule, node, alone } => {
-            let goal = Goal::new(&difference.path, false).alone(alone).of_rule(rule);
-            pair.search_rule(&goal, rule, node)
+            let goal = || Goal::new(&difference.path, false).alone(alone).of_rule(rule);
+            let mut outcome = pair.search_rule(&goal(), rule, node);
+            // Rules of the whole object see the status, which only the subresource writes.
+            let sees_status = difference.path.0.is_empty() && rule.rule.contains("status");
+            if outcome.witness.is_none() && sees_status && pair.old.definition().has_status {
+                let accepted = outcome.accepted;
+                outcome = pair.search_rule(&goal().through_status(), rule, node);
+                outcome.accepted += accepted;
+            }
+            outcome
         }
     }
 }

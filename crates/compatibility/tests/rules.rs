@@ -145,6 +145,59 @@ fn objects_with_status_have_valid_spec() {
     );
 }
 
+/// The rules of the whole object see the status, which is only written through the subresource.
+#[test]
+fn rules_of_the_object_are_tried_with_its_status() {
+    let schema = |rules: Value| {
+        let integers = |name: &str| serde_json::json!({ "type": "object", "properties": { name: { "type": "integer" } } });
+        let mut crd = cases::crd(&serde_json::json!({
+            "type": "object", "properties": { "spec": integers("a"), "status": integers("n") },
+            "x-kubernetes-validations": rules,
+        }));
+        crd["spec"]["versions"][0]["subresources"] = serde_json::json!({ "status": {} });
+        crd
+    };
+    let has_both = "!has(self.status) || !has(self.status.n) || !has(self.spec) || !has(self.spec.a)";
+    for (rule, level, party) in [
+        (
+            "!has(self.status) || !has(self.status.n) || self.status.n <= 5".to_owned(),
+            Level::Breaking,
+            "the operator",
+        ),
+        (
+            format!("{has_both} || self.status.n <= self.spec.a"),
+            Level::Breaking,
+            "the operator",
+        ),
+        (
+            format!("{has_both} || self.status.n <= oldSelf.status.n + 1"),
+            Level::Breaking,
+            "the operator",
+        ),
+        (
+            "has(self.status) || !has(self.spec)".to_owned(),
+            Level::Breaking,
+            "clients that write",
+        ),
+        (
+            "!has(self.status) || size(self.metadata.name) > 0".to_owned(),
+            Level::Risky,
+            "clients that write",
+        ),
+    ] {
+        let new = schema(serde_json::json!([{ "rule": rule, "message": "related" }]));
+        let changes = compare(&[schema(serde_json::json!([]))], &[new]).expect("comparable");
+        let [change] = &changes[..] else {
+            panic!("{changes:#?}")
+        };
+        let parties: Vec<&str> = change.affects.iter().map(|party| party.as_str()).collect();
+        assert!(
+            change.level == level && parties.contains(&party),
+            "{rule}: {change:#?}"
+        );
+    }
+}
+
 #[test]
 fn no_case_has_other_changes_that_break() {
     for case in cases() {

@@ -21,6 +21,9 @@ pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
     if old.nullable {
         values.push(Value::Null);
     }
+    // Alternatives may single out a value, which none of the bounds does.
+    let parts = parts(old).into_iter().chain(parts(new));
+    values.extend(parts.flat_map(|part| part.enumeration.iter().cloned()));
     match old.schema_type {
         _ if old.int_or_string => {
             values.extend(numbers(old, new));
@@ -50,6 +53,23 @@ pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
     unique
 }
 
+/// The validations of the same value in alternatives, at any depth.
+fn parts(schema: &Schema) -> Vec<&Schema> {
+    let lists = [&schema.all_of, &schema.any_of, &schema.one_of];
+    let direct = lists.into_iter().flatten().chain(schema.not.as_deref());
+    direct
+        .flat_map(|part| std::iter::once(part).chain(parts(part)))
+        .collect()
+}
+
+/// Both schemas and their alternatives.
+fn with_parts<'s>(old: &'s Schema, new: &'s Schema) -> Vec<&'s Schema> {
+    let schemas = [old, new].into_iter();
+    schemas
+        .flat_map(|schema| std::iter::once(schema).chain(parts(schema)))
+        .collect()
+}
+
 impl Maker<'_> {
     /// The simplest value and a few random ones.
     fn random_values(&mut self, schema: &Schema) -> Vec<Value> {
@@ -61,8 +81,9 @@ impl Maker<'_> {
 
 fn numbers(old: &Schema, new: &Schema) -> Vec<Value> {
     let mut values: Vec<Value> = [0, 1, -1, 2, 3].map(Value::from).into();
-    let bounds = [old, new].map(|schema| [&schema.minimum, &schema.maximum, &schema.multiple_of]);
-    for bound in bounds.into_iter().flatten().flatten() {
+    let schemas = with_parts(old, new).into_iter();
+    let bounds = schemas.map(|schema| [&schema.minimum, &schema.maximum, &schema.multiple_of]);
+    for bound in bounds.flatten().flatten() {
         values.extend(around(bound));
     }
     // Some of these exceed the format `int32`.
@@ -98,7 +119,7 @@ fn around(bound: &Number) -> Vec<Value> {
 }
 
 /// Sizes next to any of the bounds, unless they're too large to try.
-fn sizes(bounds: [Option<u64>; 4], most: u64) -> Vec<usize> {
+fn sizes(bounds: impl IntoIterator<Item = Option<u64>>, most: u64) -> Vec<usize> {
     let mut sizes = vec![0, 1, 2];
     for bound in bounds.into_iter().flatten().filter(|bound| *bound <= most) {
         sizes.extend([bound.saturating_sub(1), bound, bound + 1]);
@@ -110,30 +131,24 @@ fn sizes(bounds: [Option<u64>; 4], most: u64) -> Vec<usize> {
 
 fn texts(old: &Schema, new: &Schema) -> Vec<Value> {
     let mut texts: Vec<String> = common_texts().map(str::to_owned).collect();
-    let patterns = [old, new].into_iter().flat_map(|schema| {
-        schema
-            .all_of
-            .iter()
-            .map(|part| &part.pattern)
-            .chain([&schema.pattern])
-            .flatten()
-    });
+    let schemas = with_parts(old, new);
+    let patterns = schemas.iter().filter_map(|schema| schema.pattern.as_deref());
     let patterns: Vec<Pattern> = patterns
         .filter_map(|pattern| Pattern::parse(pattern).ok())
         .collect();
     for pattern in &patterns {
         texts.extend((0..4).flat_map(|seed| samples_of(pattern, seed)));
     }
-    for format in [old, new].iter().filter_map(|schema| schema.format.as_deref()) {
+    for format in schemas.iter().filter_map(|schema| schema.format.as_deref()) {
         texts.extend(rbuilder_schema::example_of_format(format).map(str::to_owned));
     }
     let seeds: Vec<String> = std::iter::once("a".to_owned())
         .chain(texts.iter().filter(|text| !text.is_empty()).take(3).cloned())
         .collect();
-    for size in sizes(
-        [old.min_length, old.max_length, new.min_length, new.max_length],
-        LONGEST,
-    ) {
+    let lengths = schemas
+        .iter()
+        .flat_map(|schema| [schema.min_length, schema.max_length]);
+    for size in sizes(lengths, LONGEST) {
         for seed in &seeds {
             texts.push(seed.chars().cycle().take(size).collect());
         }
@@ -205,6 +220,7 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
         .iter()
         .map(|(name, property)| (name.to_string(), make(property)));
     objects.push(Value::Object(all.collect()));
+    objects.extend(parts(new).into_iter().filter_map(|part| singled_out(old, part)));
     if old.embedded_resource || new.embedded_resource {
         objects.push(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "labels": { "a": "b" } } }));
     }
@@ -212,4 +228,23 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
         objects.push(json!({ "a": 1 }));
     }
     objects
+}
+
+/// An object with the values that a part asks of its fields. `None` if it asks nothing.
+fn singled_out(old: &Schema, part: &Schema) -> Option<Value> {
+    let make = |schema: &Schema| Maker::simplest(&Texts::default()).value(schema, 0);
+    let Value::Object(mut object) = make(old) else {
+        return None;
+    };
+    for (name, validations) in &part.properties {
+        if let Some(property) = old.properties.get(name) {
+            let wanted = Schema {
+                schema_type: property.schema_type,
+                int_or_string: property.int_or_string,
+                ..Schema::clone(validations)
+            };
+            object.insert(name.to_string(), make(&wanted));
+        }
+    }
+    (!part.properties.is_empty()).then_some(Value::Object(object))
 }

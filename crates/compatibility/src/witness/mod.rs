@@ -67,6 +67,8 @@ pub(crate) struct Goal<'g> {
     rule: Option<&'g Cel>,
     /// Whether to write the status as part of the object instead of through the subresource.
     writes_whole: bool,
+    /// Whether to write the status through the subresource although the path is outside of it.
+    through_status: bool,
     /// The change in question. The new schema usually has others as well, which don't count.
     alone: Option<&'g Alone>,
     /// The old schema with this change only, prepared when the first object needs it.
@@ -80,6 +82,7 @@ impl<'g> Goal<'g> {
             reads,
             rule: None,
             writes_whole: false,
+            through_status: false,
             alone: None,
             judge: OnceCell::new(),
         }
@@ -97,6 +100,17 @@ impl<'g> Goal<'g> {
             writes_whole: true,
             ..self
         }
+    }
+
+    pub(crate) fn through_status(self) -> Goal<'g> {
+        Goal {
+            through_status: true,
+            ..self
+        }
+    }
+
+    fn writes_status(&self) -> bool {
+        self.path.is_status() || self.through_status
     }
 
     pub(crate) fn of_rule(self, rule: &'g Cel) -> Goal<'g> {
@@ -273,7 +287,7 @@ impl<'b> Pair<'b> {
         let Some(effect) = effect else { return false };
         match &effect {
             Effect::Refused(_) => {
-                outcome.parties.insert(match goal.path.is_status() {
+                outcome.parties.insert(match goal.writes_status() {
                     true => Party::Operator,
                     false => Party::Writers,
                 });
@@ -327,7 +341,7 @@ fn blocks_updates(judge: &Judge, goal: &Goal<'_>, stored: &Value) -> bool {
 
 fn write(judge: &Judge, goal: &Goal<'_>, object: &Value, stored: Option<&Value>) -> Verdict {
     let body = Body::from(object.clone());
-    if goal.path.is_status() && judge.definition().has_status && !goal.writes_whole {
+    if goal.writes_status() && judge.definition().has_status && !goal.writes_whole {
         if let Some(stored) = stored {
             return judge.update_status(&body, stored, FieldValidation::Ignore);
         }

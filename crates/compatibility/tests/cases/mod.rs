@@ -219,6 +219,13 @@ fn rows() -> Vec<Row> {
         ("multiple-of-added", json!({ "type": "integer", "minimum": 4, "maximum": 4 }), json!({ "type": "integer", "minimum": 4, "maximum": 4, "multipleOf": 2 }), Compatible, NOBODY, Nothing),
         ("enum-value-removed", json!({ "type": "string", "maxLength": 3, "enum": ["x", "long"] }), json!({ "type": "string", "maxLength": 3, "enum": ["x"] }), Compatible, NOBODY, Nothing),
         ("maximum-lowered", json!({ "type": "string", "maxLength": 3, "enum": ["x", "long"] }), json!({ "type": "string", "maxLength": 2, "enum": ["x", "long"] }), Compatible, NOBODY, Nothing),
+        // Values that only a part of the schema mentions.
+        ("alternatives-added", string(), with(string(), "not", json!({ "enum": ["bad"] })), Breaking, NEW, Refused),
+        ("alternatives-added", string(), with(string(), "not", json!({ "pattern": "^bad" })), Breaking, NEW, Refused),
+        ("alternatives-added", string(), with(string(), "not", json!({ "anyOf": [{ "minLength": 70 }, { "enum": ["bad"] }] })), Breaking, NEW, Refused),
+        ("alternatives-added", integer(), with(integer(), "not", json!({ "enum": [1234] })), Breaking, NEW, Refused),
+        ("alternatives-added", integer(), with(integer(), "not", json!({ "minimum": 1234, "maximum": 1235 })), Breaking, NEW, Refused),
+        ("alternatives-added", parts(), with(parts(), "not", json!({ "properties": { "x": { "enum": ["bad"] } }, "required": ["x"] })), Breaking, NEW, Refused),
         ("rule-message-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "a" }])), rules(integer(), json!([{ "rule": "self < 50", "message": "b" }])), Compatible, NOBODY, Nothing),
     ]
 }
