@@ -32,8 +32,9 @@ pub struct Change {
     /// Number of objects accepted by the old schema that the search tried. `None` if there was no
     /// search.
     pub tried: Option<usize>,
-    /// Whether the search ended without a witness because the [`Budget`](crate::Budget) was
-    /// exhausted. The level is then the rule's default.
+    /// Whether the search ended because the [`Budget`](crate::Budget) was exhausted. Without a
+    /// witness, the level is then the rule's default. With one, which another default reads
+    /// differently, there may also be an object that is rejected.
     pub is_cut_short: bool,
 }
 

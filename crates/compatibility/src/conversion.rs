@@ -136,6 +136,6 @@ pub(crate) fn lossy_pair<'b>(
 pub(crate) fn search_loss(pair: &Pair<'_>, difference: &Difference) -> Outcome {
     match &difference.probe {
         Probe::Values { path, candidates, .. } => pair.search_loss(&Goal::new(path, true), candidates),
-        Probe::Nothing | Probe::Unaffected | Probe::Rule { .. } => Outcome::default(),
+        Probe::Nothing | Probe::Unaffected | Probe::Default { .. } | Probe::Rule { .. } => Outcome::default(),
     }
 }

@@ -199,7 +199,7 @@ fn compare_version_schemas(
                 change.level = Level::Compatible;
                 change.affects.clear();
             }
-            Probe::Values { .. } | Probe::Rule { .. } => settle(&mut change, outcome),
+            Probe::Values { .. } | Probe::Default { .. } | Probe::Rule { .. } => settle(&mut change, outcome),
         }
         // Only the operator writes the status, so it gets the error.
         if difference.path.is_status() && change.affects.remove(&Party::Writers) {
@@ -234,6 +234,9 @@ fn search(pair: &Pair<'_>, difference: &Difference) -> Outcome {
             reads,
             alone,
         } => pair.search(&Goal::new(path, *reads).alone(alone), candidates),
+        Probe::Default { values, alone } => {
+            pair.search_default(&Goal::of_default(&difference.path).alone(alone), values)
+        }
         Probe::Rule { rule, node, alone } => {
             let goal = || Goal::new(&difference.path, false).alone(alone).of_rule(rule);
             let mut outcome = pair.search_rule(&goal(), rule, node);

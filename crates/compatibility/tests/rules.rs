@@ -198,6 +198,30 @@ fn rules_of_the_object_are_tried_with_its_status() {
     }
 }
 
+/// A new default that would break a rule comes with a rule that allows for it.
+#[test]
+fn default_counts_only_objects_that_the_new_rules_refuse_too() {
+    let schema = |a: Value, rule: &str| {
+        cases::crd(&cases::object(&serde_json::json!({
+            "type": "object", "properties": { "a": a, "b": { "type": "integer" } },
+            "x-kubernetes-validations": [{ "rule": rule }],
+        })))
+    };
+    let old = schema(
+        serde_json::json!({ "type": "integer" }),
+        "!has(self.a) || has(self.b)",
+    );
+    let new = schema(
+        serde_json::json!({ "type": "integer", "default": 1 }),
+        "!has(self.a) || self.a == 1 || has(self.b)",
+    );
+    let changes = compare(&[old], &[new]).expect("comparable");
+    let default = changes.iter().find(|change| change.rule.name == "default-added");
+    let default = default.expect("a change of the default");
+    assert_eq!(default.level, Level::Risky, "{default:#?}");
+    assert_eq!(shown(default), Shown::ReadsDifferently, "{default:#?}");
+}
+
 #[test]
 fn no_case_has_other_changes_that_break() {
     for case in cases() {

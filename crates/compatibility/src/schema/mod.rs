@@ -39,6 +39,12 @@ pub(crate) enum Probe {
         reads: bool,
         alone: Box<Alone>,
     },
+    /// Objects without the value may be rejected, or be read differently.
+    Default {
+        /// The old and the new default.
+        values: Vec<Value>,
+        alone: Box<Alone>,
+    },
     /// Objects with random values of the old schema may violate the rule.
     Rule {
         rule: Box<Cel>,
@@ -227,10 +233,8 @@ impl Comparison {
             }
             _ => return,
         };
-        let probe = Probe::Values {
-            path: path.clone(),
-            candidates: vec![Candidate::Absent],
-            reads: true,
+        let probe = Probe::Default {
+            values: [old, new].into_iter().filter_map(default).collect(),
             alone: Alone::at(path, with_keys(old, new, &["default"])),
         };
         self.add(name, path, message, probe);

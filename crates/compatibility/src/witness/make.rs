@@ -35,9 +35,17 @@ pub(super) struct Maker<'t> {
     pool: &'t [Value],
     /// A rule whose mentioned fields are likely to matter.
     rule: Option<&'t str>,
+    /// How many optional fields in 8 are present, if there's no rule.
+    share: usize,
     left: usize,
     texts: &'t Texts,
 }
+
+/// Few, to keep objects small.
+const SPARSE: usize = 2;
+
+/// Most, to reach constraints on many fields.
+const DENSE: usize = 6;
 
 impl<'t> Maker<'t> {
     pub(super) fn simplest(texts: &'t Texts) -> Maker<'t> {
@@ -45,6 +53,7 @@ impl<'t> Maker<'t> {
             random: None,
             pool: &[],
             rule: None,
+            share: SPARSE,
             left: LARGEST,
             texts,
         }
@@ -55,8 +64,17 @@ impl<'t> Maker<'t> {
             random: Some(Random::new(seed)),
             pool: &[],
             rule: None,
+            share: SPARSE,
             left: LARGEST,
             texts,
+        }
+    }
+
+    /// Objects with most of their optional fields.
+    pub(super) fn dense(seed: u64, texts: &'t Texts) -> Maker<'t> {
+        Maker {
+            share: DENSE,
+            ..Maker::random(seed, texts)
         }
     }
 
@@ -65,6 +83,7 @@ impl<'t> Maker<'t> {
             random: Some(Random::new(seed)),
             pool,
             rule: Some(rule),
+            share: SPARSE,
             left: LARGEST,
             texts,
         }
@@ -239,9 +258,9 @@ impl<'t> Maker<'t> {
         let mut fields = Map::new();
         for (name, property) in &schema.properties {
             let share = match self.rule {
-                Some(rule) if rule.contains(&**name) => 6,
+                Some(rule) if rule.contains(&**name) => DENSE,
                 Some(_) => 1,
-                None => 2,
+                None => self.share,
             };
             let is_wanted = self.may_grow(depth) && self.perhaps(share);
             if schema.required.contains(name) || is_wanted {

@@ -2,6 +2,7 @@
 //! reads differently.
 
 mod budget;
+mod defaults;
 mod edges;
 mod literals;
 mod make;
@@ -65,6 +66,9 @@ pub(crate) struct Goal<'g> {
     reads: bool,
     /// If set, only errors of this rule count.
     rule: Option<&'g Cel>,
+    /// Whether the change is one of a default. It affects all that sees the value, so each error
+    /// counts, and matters more than what is read.
+    is_default: bool,
     /// Whether to write the status as part of the object instead of through the subresource.
     writes_whole: bool,
     /// Whether to write the status through the subresource although the path is outside of it.
@@ -81,10 +85,18 @@ impl<'g> Goal<'g> {
             path,
             reads,
             rule: None,
+            is_default: false,
             writes_whole: false,
             through_status: false,
             alone: None,
             judge: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn of_default(path: &'g Path) -> Goal<'g> {
+        Goal {
+            is_default: true,
+            ..Goal::new(path, true)
         }
     }
 
@@ -248,7 +260,8 @@ impl<'b> Pair<'b> {
     }
 
     /// Validates an object against both schemas. Returns true if the search is over, due to either
-    /// a witness or an exhausted budget.
+    /// a witness or an exhausted budget. A witness for another reading of a default is kept, but the
+    /// search goes on.
     fn examine(&self, goal: &Goal<'_>, object: &Value, old: Option<&Value>, outcome: &mut Outcome) -> bool {
         if !self
             .budget
@@ -269,9 +282,10 @@ impl<'b> Pair<'b> {
         outcome.accepted += 1;
         // Any effect of the new schema will do, because the server skips rules after other errors.
         // What the change itself does is decided without the other changes.
-        let is_affected = match write(&self.new, goal, object, stored.as_ref()).result {
+        let after = write(&self.new, goal, object, stored.as_ref()).result;
+        let is_affected = match &after {
             Err(failure) => !matches!(failure, Failure::TooLarge),
-            Ok(after) => differs(goal, &before, &after).is_some(),
+            Ok(after) => differs(goal, &before, after).is_some(),
         };
         if !is_affected {
             return false;
@@ -280,9 +294,11 @@ impl<'b> Pair<'b> {
             outcome.is_cut_short = true;
             return true;
         };
-        let effect = match write(alone, goal, object, stored.as_ref()).result {
-            Err(failure) => relevant(goal, &failure).map(Effect::Refused),
-            Ok(after) => differs(goal, &before, &after),
+        let effect = match (write(alone, goal, object, stored.as_ref()).result, &after) {
+            (Err(failure), Err(_)) => relevant(goal, &failure).map(Effect::Refused),
+            // Another change makes up for the error, e.g. one of the rule.
+            (Err(_), Ok(after)) => differs(goal, &before, after),
+            (Ok(after), _) => differs(goal, &before, &after),
         };
         let Some(effect) = effect else { return false };
         match &effect {
@@ -291,6 +307,10 @@ impl<'b> Pair<'b> {
                     true => Party::Operator,
                     false => Party::Writers,
                 });
+                // Stored objects are read with the default, whether they're valid or not.
+                if goal.is_default && differs(goal, &before, &alone.read(&before)).is_some() {
+                    outcome.parties.extend([Party::StoredObjects, Party::Readers]);
+                }
                 // A stored object may no longer be updatable at all, not even to remove its
                 // finalizers.
                 if stored.is_none() && blocks_updates(alone, goal, &before) {
@@ -301,12 +321,15 @@ impl<'b> Pair<'b> {
                 outcome.parties.extend([Party::StoredObjects, Party::Readers]);
             }
         }
-        outcome.witness = Some(Witness {
-            object: object.clone(),
-            old: stored,
-            effect,
-        });
-        true
+        let is_refused = matches!(effect, Effect::Refused(_));
+        if is_refused || outcome.witness.is_none() {
+            outcome.witness = Some(Witness {
+                object: object.clone(),
+                old: stored,
+                effect,
+            });
+        }
+        is_refused || !goal.is_default
     }
 
     /// The old schema with the change in question only. `None` if the budget is exhausted.
@@ -388,6 +411,9 @@ fn concerns(goal: &Goal<'_>, error: &FieldError) -> bool {
     }
     if error.message.contains(UNCHECKED) {
         return false;
+    }
+    if goal.is_default {
+        return true;
     }
     // Errors in alternatives have no field, but mention its name in the message.
     match error.field.as_str() {

@@ -241,6 +241,22 @@ fn spec_rows() -> Vec<Row> {
         let fields: serde_json::Map<String, Value> = others.chain([("z".to_owned(), last)]).collect();
         json!({ "type": "object", "properties": fields, "minProperties": 1, "maxProperties": 1 })
     };
+    let string = || json!({ "type": "string" });
+    let names = || json!({ "type": "array", "items": string(), "default": [] });
+    let auto = || fields(json!({ "min": integer() }), json!([]));
+    let preset = |default: Value| match default.is_string() {
+        true => json!({ "type": "string", "default": default }),
+        false => json!({ "type": "integer", "default": default }),
+    };
+    let ruled = |rule: &str, a: Value, b: Value| json!({
+        "type": "object", "properties": { "a": a, "b": b }, "x-kubernetes-validations": [{ "rule": rule }],
+    });
+    let outer = |inner: Value| json!({
+        "type": "object", "properties": { "inner": inner, "mode": string() },
+        "x-kubernetes-validations": [{ "rule": "!has(self.inner) || !has(self.inner.a) || !has(self.mode) || self.mode != 'plain'" }],
+    });
+    let bounded = |key: &str, a: Value| json!({ "type": "object", "properties": { "a": a, "b": string() }, key: 1 });
+    let (at_most_one, at_least_one) = (|a: Value| bounded("maxProperties", a), |a: Value| bounded("minProperties", a));
     vec![
         ("maximum-added", union(integer()), union(json!({ "type": "integer", "maximum": 7 })), Breaking, NEW, Refused),
         ("field-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer(), "b": integer() }), json!([])), Compatible, NOBODY, Nothing),
@@ -249,6 +265,21 @@ fn spec_rows() -> Vec<Row> {
         ("required-added", fields(json!({ "a": integer() }), json!([])), fields(json!({ "a": integer(), "b": integer() }), json!(["b"])), Breaking, NEW, Refused),
         ("required-with-default", fields(json!({ "a": { "type": "integer", "default": 1 } }), json!([])), fields(json!({ "a": { "type": "integer", "default": 1 } }), json!(["a"])), Compatible, NOBODY, Nothing),
         ("required-removed", fields(json!({ "a": integer() }), json!(["a"])), fields(json!({ "a": integer() }), json!([])), Risky, READ, Nothing),
+        // Objects that a default makes invalid, all of them and some of them.
+        ("default-added", ruled("!has(self.a) || has(self.b)", string(), string()), ruled("!has(self.a) || has(self.b)", preset(json!("q")), string()), Breaking, EVERYONE, Refused),
+        ("default-added", ruled("!(has(self.a) && has(self.b))", integer(), auto()), ruled("!(has(self.a) && has(self.b))", preset(json!(1)), auto()), Breaking, EVERYONE, Refused),
+        ("default-changed", ruled("self.a < self.b", preset(json!(3)), preset(json!(5))), ruled("self.a < self.b", preset(json!(7)), preset(json!(5))), Breaking, &[WRITERS, OPERATOR], Refused),
+        ("default-changed", ruled("!has(self.b) || self.a < self.b", preset(json!(3)), integer()), ruled("!has(self.b) || self.a < self.b", preset(json!(7)), integer()), Breaking, EVERYONE, Refused),
+        ("default-changed", ruled("!has(self.a) || self.a != 9", preset(json!(3)), integer()), ruled("!has(self.a) || self.a != 9", preset(json!(9)), integer()), Breaking, &[WRITERS, OPERATOR], Refused),
+        ("default-removed", ruled("has(self.a)", preset(json!("x")), integer()), ruled("has(self.a)", string(), integer()), Breaking, &[WRITERS, READERS, OPERATOR], Refused),
+        ("default-added", ruled("!has(self.a) || self.a != 'A' || has(self.b)", string(), integer()), ruled("!has(self.a) || self.a != 'A' || has(self.b)", preset(json!("A")), integer()), Breaking, EVERYONE, Refused),
+        ("default-added", ruled("size(self.b) == 0 || !has(self.a)", string(), names()), ruled("size(self.b) == 0 || !has(self.a)", preset(json!("A")), names()), Breaking, EVERYONE, Refused),
+        ("default-changed", ruled("self.a == oldSelf.a", preset(json!(3)), integer()), ruled("self.a == oldSelf.a", preset(json!(4)), integer()), Breaking, EVERYONE, Refused),
+        ("default-added", at_most_one(string()), at_most_one(preset(json!("x"))), Breaking, EVERYONE, Refused),
+        ("default-removed", at_least_one(preset(json!("x"))), at_least_one(string()), Breaking, &[WRITERS, READERS, OPERATOR], Refused),
+        ("default-added", outer(ruled("true", string(), integer())), outer(ruled("true", preset(json!("q")), integer())), Breaking, EVERYONE, Refused),
+        // A rule that every default meets.
+        ("default-changed", ruled("!has(self.a) || self.a < 9", preset(json!(3)), integer()), ruled("!has(self.a) || self.a < 9", preset(json!(4)), integer()), Risky, &[STORED, READERS, OPERATOR], ReadsDifferently),
         ("default-removed", fields(json!({ "a": { "type": "integer", "default": 1 } }), json!(["a"])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, &[WRITERS, READERS, OPERATOR], Refused),
     ]
 }
