@@ -27,7 +27,7 @@ const WARNED_ELSEWHERE: [&str; 10] = [
     "enum-value-removed",
 ];
 
-/// Changes that are detected but not worth a warning.
+/// Changes that are detected but, unless they are breaking, not worth a warning.
 const HARMLESS: [&str; 1] = ["default-added"];
 
 /// Warns about each breaking change in the plan, and about risky changes of values. Warnings point
@@ -73,8 +73,8 @@ pub(super) fn find_breaking(
 fn is_warned_of(change: &Change) -> bool {
     let name = change.rule.name;
     let concerns_values = change.tried.is_some() || name == "map-type-changed";
-    let is_bad = change.is_at_least(Level::Breaking) || change.is_at_least(Level::Risky) && concerns_values;
-    is_bad && !WARNED_ELSEWHERE.contains(&name) && !HARMLESS.contains(&name)
+    let is_risky = change.is_at_least(Level::Risky) && concerns_values && !HARMLESS.contains(&name);
+    (change.is_at_least(Level::Breaking) || is_risky) && !WARNED_ELSEWHERE.contains(&name)
 }
 
 /// Path of the changed field, or of the kind if the change isn't about a field.
