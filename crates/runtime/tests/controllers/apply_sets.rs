@@ -1115,14 +1115,17 @@ async fn invalid_set_is_a_terminal_error() {
     let expected = format!("the set contains ConfigMap {}/a twice", place.namespace);
     assert_eq!(error.to_string(), expected);
 
-    let ctx = Ctx::new(place.env.client(), "a name", ());
-    let error = ctx.apply_set(&owner, maps(&["a"])).await.err().unwrap();
-    assert!(error.is_terminal());
-    assert_eq!(
-        error.to_string(),
-        "the name `a name` of the controller cannot be part of the annotation `rbuilder.dev/apply-set.a name`; set one \
-         of at most 53 letters, digits, `-`, `_` and `.` with `.named(…)`"
-    );
+    let too_long = "a".repeat(54);
+    for name in ["a name", "with/slash", "a/", "/", "", "a-", too_long.as_str()] {
+        let ctx = Ctx::new(place.env.client(), name, ());
+        let error = ctx.apply_set(&owner, maps(&["a"])).await.err().unwrap();
+        assert!(error.is_terminal());
+        let expected = format!(
+            "the name `{name}` of the controller cannot be part of the annotation `rbuilder.dev/apply-set.{name}`; set \
+             one of at most 53 letters, digits, `-`, `_` and `.` with `.named(…)`"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
     let names: Vec<String> = (0..2500)
         .map(|number| format!("{number}-{}", "x".repeat(60)))
         .collect();

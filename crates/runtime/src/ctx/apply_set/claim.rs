@@ -281,18 +281,18 @@ fn mark_of(found: &ObjectMeta) -> Option<&str> {
 
 fn record_name(controller: &str) -> Result<String, Error> {
     let annotation = format!("{RECORD}{controller}");
-    let name = annotation.rsplit('/').next().unwrap_or_default();
+    let (_, prefix) = RECORD.split_once('/').unwrap_or_default();
+    let longest = MAX_NAME - prefix.len();
     let is_valid = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if controller.chars().all(is_valid)
         && controller.ends_with(|last: char| last.is_ascii_alphanumeric())
-        && name.len() <= MAX_NAME
+        && controller.len() <= longest
     {
         return Ok(annotation);
     }
     Err(Error::terminal(format!(
-        "the name `{controller}` of the controller cannot be part of the annotation `{annotation}`; set one of at most {} \
-         letters, digits, `-`, `_` and `.` with `.named(…)`",
-        MAX_NAME - (name.len() - controller.len())
+        "the name `{controller}` of the controller cannot be part of the annotation `{annotation}`; set one of at most {longest} \
+         letters, digits, `-`, `_` and `.` with `.named(…)`"
     )))
 }
 
