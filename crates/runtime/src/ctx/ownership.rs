@@ -96,6 +96,7 @@ impl<S> Ctx<S> {
         let mut conflict = None;
         match self.shared.caches.look_up(kind, child.meta()) {
             KnownObject::Found(known) if claim.holds(&known) => {
+                claim.adapt(child.meta_mut(), &known);
                 child.meta_mut().uid = known.uid;
                 child.meta_mut().resource_version = known.resource_version;
                 let applied = self.send_apply_if_needed(kind, &child).await;
@@ -135,6 +136,7 @@ impl<S> Ctx<S> {
                         .take(&self.without_state(), &child, &existing.metadata)
                         .await?;
                 }
+                claim.adapt(child.meta_mut(), &existing.metadata);
                 // Turns any change since the read into a conflict.
                 existing.metadata.resource_version
             }
@@ -173,6 +175,10 @@ impl<S> Ctx<S> {
 /// An owner's claim to an object, stored on the object itself.
 pub(super) trait Claim: Sync {
     fn holds(&self, found: &ObjectMeta) -> bool;
+
+    /// Changes the claim in the metadata to apply if the existing object (with the metadata `found`)
+    /// needs another one.
+    fn adapt(&self, _wanted: &mut ObjectMeta, _found: &ObjectMeta) {}
 
     /// Called before the claim is added to an existing `object` (with the metadata `found`).
     /// Returns an error to refuse the claim.

@@ -29,6 +29,7 @@ on_both_servers!(
     objects_that_leave_the_set_are_deleted,
     foreign_objects_are_left_alone,
     kept_objects_are_not_deleted,
+    members_that_an_administrator_keeps_lose_their_owner_reference,
     objects_without_an_owner_reference_are_deleted_too,
     objects_wait_for_their_predecessors,
     custom_resource_is_applied_after_its_crd,
@@ -198,6 +199,86 @@ async fn kept_objects_are_not_deleted(server: Server) {
     let set = maps(&[]).add_kept(config_map("kept", "2"));
     assert!(place.apply_set("owner", set).await.unwrap().is_complete());
     assert_eq!(place.copied("kept").await.as_deref(), Some("2"));
+}
+
+/// The annotation of an administrator.
+async fn annotate_to_keep(place: &Place, name: &str, value: Option<&str>) {
+    let keep = json!({ "metadata": { "annotations": { "rbuilder.dev/keep": value } } });
+    let maps = place.api::<ConfigMap>();
+    maps.patch(name, &PatchParams::default(), &Patch::Merge(keep))
+        .await
+        .unwrap();
+}
+
+/// Asserts that only the annotation identifies the owner.
+async fn assert_kept(place: &Place, name: &str, owner: &Memo) {
+    let found = place.api::<ConfigMap>().get(name).await.unwrap();
+    assert!(found.owner_references().is_empty(), "{name}");
+    let marked = ApplySet::owner_of::<Memo>(&found);
+    assert_eq!(marked, Some(ObjectRef::from_obj(owner)), "{name}");
+}
+
+async fn members_that_an_administrator_keeps_lose_their_owner_reference(server: Server) {
+    let place = Place::new(server).await;
+    let owner = place.create(memo("owner", "1")).await;
+    let api = place.api::<ConfigMap>();
+    let names = ["shared", "stays", "leaves", "late", "other"];
+    drop(place.apply_set("owner", maps(&names)).await.unwrap());
+    // Another field manager sets the same reference.
+    let shared = api.get("shared").await.unwrap();
+    let same = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+        "name": "shared", "ownerReferences": shared.owner_references(),
+    }});
+    let params = PatchParams::apply("another");
+    api.patch("shared", &params, &Patch::Apply(same)).await.unwrap();
+    for name in ["shared", "stays", "leaves"] {
+        annotate_to_keep(&place, name, Some("true")).await;
+    }
+    let set = || maps(&["shared", "stays", "late", "other"]);
+    assert!(place.apply_set("owner", set()).await.unwrap().is_complete());
+    for name in ["shared", "stays", "leaves"] {
+        assert_kept(&place, name, &owner).await;
+    }
+    // What has left the set can return to it.
+    assert!(
+        place
+            .apply_set("owner", maps(&names))
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    assert_kept(&place, "leaves", &owner).await;
+
+    annotate_to_keep(&place, "stays", None).await;
+    drop(place.apply_set("owner", maps(&names)).await.unwrap());
+    assert_eq!(api.get("stays").await.unwrap().owner_references().len(), 1);
+    // The same for an object that the set has kept itself.
+    let kept = || config_map("other", "1");
+    let set = || maps(&["shared", "stays", "leaves", "late"]);
+    drop(place.apply_set("owner", set().add_kept(kept())).await.unwrap());
+    assert_kept(&place, "other", &owner).await;
+    drop(place.apply_set("owner", set().add(kept())).await.unwrap());
+    let other = api.get("other").await.unwrap();
+    assert_eq!(other.owner_references().len(), 1);
+    assert!(other.annotations().is_empty(), "{:?}", other.annotations());
+
+    // No reconcile has seen the annotation before the cleanup of the finalizer.
+    annotate_to_keep(&place, "late", Some("true")).await;
+    let memos = place.api::<Memo>();
+    let finalizer = Patch::Merge(json!({ "metadata": { "finalizers": ["controllers.example.com/set"] } }));
+    memos
+        .patch("owner", &PatchParams::default(), &finalizer)
+        .await
+        .unwrap();
+    memos.delete("owner", &DeleteParams::default()).await.unwrap();
+    let going = memos.get("owner").await.unwrap();
+    assert!(place.ctx().delete_set(&going).await.unwrap().is_complete());
+    for name in ["shared", "late", "leaves"] {
+        assert_kept(&place, name, &owner).await;
+    }
+    for name in ["stays", "other"] {
+        assert_eq!(api.get(name).await.unwrap().owner_references().len(), 1, "{name}");
+    }
 }
 
 async fn objects_without_an_owner_reference_are_deleted_too(server: Server) {
@@ -1167,6 +1248,48 @@ async fn unchanged_set_costs_no_request() {
     let before = seen.count("reconciles");
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert!(seen.count("reconciles") > before + 3);
+    assert_eq!(server.requests(), []);
+    operator.stop().await.unwrap();
+}
+
+/// A manager sees the annotation of an administrator, and has nothing to do afterwards.
+#[tokio::test(start_paused = true)]
+async fn member_that_an_administrator_keeps_outlives_its_owner() {
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<()>) -> Result {
+        Ok(ctx.apply_set(&*memo, maps(&["data", "other"])).await?.action())
+    }
+    let server = ApiServer::new().collecting_garbage();
+    let place = Place::new(Server::Fake(server.clone())).await;
+    let controller = Controller::new(reconcile, ())
+        .owns::<ConfigMap>()
+        .resync_every(Duration::from_secs(10));
+    let operator = Operator::start(place.manager().controller(controller));
+    let owner = place.create(memo("owner", "1")).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    annotate_to_keep(&place, "data", Some("true")).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_kept(&place, "data", &owner).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    server.forget_requests();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(server.requests(), []);
+
+    let maps = place.api::<ConfigMap>();
+    let data = maps.get("data").await.unwrap();
+    let memos = place.api::<Memo>();
+    memos.delete("owner", &DeleteParams::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(place.map_names().await, ["data"]);
+    let owner = place.create(memo("owner", "1")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_kept(&place, "data", &owner).await;
+    annotate_to_keep(&place, "data", None).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let again = maps.get("data").await.unwrap();
+    assert_eq!(again.uid(), data.uid());
+    assert_eq!(again.owner_references()[0].uid, owner.uid().unwrap());
+    server.forget_requests();
+    tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(server.requests(), []);
     operator.stop().await.unwrap();
 }

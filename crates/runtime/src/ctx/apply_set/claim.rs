@@ -5,6 +5,9 @@
 //! | cluster-scoped, or in the namespace of the object | an owner reference with `controller`, so the garbage collector deletes the object |
 //! | cannot be in an owner reference, or must not because the object is kept or contains others | the annotation `rbuilder.dev/apply-set-owner` |
 //!
+//! An administrator can add the annotation `rbuilder.dev/keep` to an object with an owner reference,
+//! which is then replaced by the annotation with the owner, until the first one is removed again.
+//!
 //! Both contain the owner's UID. A copy of the owner that includes its annotations inherits nothing.
 //! A recreated owner only takes over objects with the annotation: the garbage collector deletes those
 //! with an owner reference to its predecessor.
@@ -27,7 +30,7 @@ use crate::shards::hash;
 /// Annotation on objects that must never be deleted.
 pub(super) const KEEP: &str = "rbuilder.dev/keep";
 /// Annotation that identifies the owner of an object without an owner reference.
-const OWNER: &str = "rbuilder.dev/apply-set-owner";
+pub(super) const OWNER: &str = "rbuilder.dev/apply-set-owner";
 /// Prefix of the annotation with the record of a set, followed by the controller's name. The labels
 /// of the set's objects have the same name.
 const RECORD: &str = "rbuilder.dev/apply-set.";
@@ -47,7 +50,8 @@ pub(super) struct SetOwner {
     pub(super) entry: Entry,
     resource: ApiResource,
     reference: OwnerReference,
-    mark: String,
+    /// Value of the annotation that identifies the owner.
+    pub(super) mark: String,
 }
 
 /// The owner in an annotation like `Memo.example.com/shop/notes/<uid>`.
@@ -137,10 +141,10 @@ impl SetOwner {
     pub(super) fn claim(&self, meta: &mut ObjectMeta, entry: &Entry, bond: Bond) {
         let labels = meta.labels.get_or_insert_default();
         labels.insert(self.record.clone(), label_of(&self.uid, entry));
+        // Replace an existing reference, which may not have `controller` set.
+        self.remove_reference(meta);
         if bond == Bond::Reference {
             let references = meta.owner_references.get_or_insert_default();
-            // Replace an existing reference, which may not have `controller` set.
-            references.retain(|reference| reference.uid != self.uid);
             references.push(self.reference.clone());
             return;
         }
@@ -149,6 +153,23 @@ impl SetOwner {
         if bond == Bond::Kept {
             annotations.insert(KEEP.to_owned(), "true".to_owned());
         }
+    }
+
+    /// Replaces the owner reference in the metadata to apply by the annotation if the existing object
+    /// must be kept.
+    pub(super) fn adapt_claim(&self, wanted: &mut ObjectMeta, found: &ObjectMeta) {
+        if is_kept(found) && self.reference_index(wanted).is_some() {
+            self.remove_reference(wanted);
+            let annotations = wanted.annotations.get_or_insert_default();
+            annotations.insert(OWNER.to_owned(), self.mark.clone());
+        }
+    }
+
+    fn remove_reference(&self, meta: &mut ObjectMeta) {
+        if let Some(references) = &mut meta.owner_references {
+            references.retain(|reference| reference.uid != self.uid);
+        }
+        meta.owner_references.take_if(|references| references.is_empty());
     }
 
     /// Reads the owner's metadata from the API server. Returns `None` if it was deleted or replaced.

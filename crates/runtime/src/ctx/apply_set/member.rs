@@ -9,8 +9,9 @@ use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 
-use super::claim::{Bond, SetOwner};
+use super::claim::{Bond, SetOwner, is_kept};
 use super::containers::kinds_of_crd;
+use super::prune::Found;
 use super::readiness::{CRD, is_usable};
 use super::record::Entry;
 use crate::cache::KnownObject;
@@ -156,7 +157,24 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
                 Some(kind) => kind.clone(),
                 None => ctx.kind_of(&self.object).await?,
             };
-            let applied = ctx.apply_claimed(&kind, self.object.clone(), owner).await?;
+            let mut applied = ctx.apply_claimed(&kind, self.object.clone(), owner).await?;
+            let entry = Entry::of(&kind, self.object.meta());
+            let may_refer = owner.bond_to(&entry, self.is_kept) == Bond::Reference;
+            let has_reference = |applied: &K| owner.reference_index(applied.meta()).is_some();
+            // This apply has removed the annotation to keep the object: it was set by `add_kept`
+            // before. Now the object can have its owner reference.
+            if may_refer && !has_reference(&applied) && !is_kept(applied.meta()) {
+                applied = ctx.apply_claimed(&kind, self.object.clone(), owner).await?;
+            }
+            // An apply does not remove what another field manager has set, such as the controller
+            // under its former name.
+            if has_reference(&applied) && (!may_refer || is_kept(applied.meta())) {
+                let found = Found {
+                    api: entry.api(ctx.client(), &entry.resource()),
+                    meta: applied.meta().clone(),
+                };
+                ctx.release(owner, &found).await?;
+            }
             let is_asked_for = self.is_ready.as_ref().is_none_or(|is_ready| is_ready(&applied));
             Ok(AppliedMember {
                 uid: applied.uid(),
@@ -171,6 +189,10 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
 impl Claim for SetOwner {
     fn holds(&self, found: &ObjectMeta) -> bool {
         self.owns(found)
+    }
+
+    fn adapt(&self, wanted: &mut ObjectMeta, found: &ObjectMeta) {
+        self.adapt_claim(wanted, found);
     }
 
     async fn take<C: AnyObject>(&self, ctx: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::core::Status;
+use kube::core::{ObjectMeta, Status};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
@@ -133,8 +133,9 @@ impl ApplySet {
     /// Hence it does not get an owner reference. Use this for data (e.g. PersistentVolumeClaims).
     ///
     /// Such objects are marked with the annotation `rbuilder.dev/keep: "true"`. Users can add it to
-    /// any other object of a set as well. Then the object isn't deleted when it leaves the set, and
-    /// its owner reference is removed.
+    /// any other object of a set as well. The next reconcile then replaces the object's owner reference
+    /// by the annotation that kept objects have. Once the user has removed the annotation, the next
+    /// reconcile of the owner adds the reference again.
     ///
     /// If the owner is created again, i.e. another owner with the same kind, namespace and name
     /// applies the object in a set, the object is taken over.
@@ -270,7 +271,8 @@ impl<S> Ctx<S> {
     ///
     /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
     /// of the owner. Hence there is a single set per owner and controller, which can have about
-    /// 1,500 objects, and the next call can pick up where this one left off after an error or a
+    /// 1,500 objects. Do not call this twice in a reconcile with different objects: each call would
+    /// delete what the other one has created. The next call can pick up where this one left off after an error or a
     /// restart. The objects have a label with the same name. If the annotation is lost, e.g. because the
     /// owner was replaced, the objects are found by this label. The name of the controller is thus part
     /// of what is stored in the cluster: to change it, use
@@ -489,7 +491,7 @@ impl<S> Ctx<S> {
     /// all objects are gone.
     ///
     /// Objects with an owner reference are left to the garbage collector, which keeps them with
-    /// `kubectl delete --cascade=orphan`. Other objects are deleted even then, unless they are
+    /// `kubectl delete --cascade=orphan`. Those that are marked to be kept lose the reference. Other objects are deleted even then, unless they are
     /// marked to be kept. Namespaces and CRDs are only deleted if the set that was applied last [says
     /// so](ApplySet::delete_namespaces_and_crds), and nothing in them belongs to somebody else.
     ///
@@ -511,18 +513,43 @@ impl<S> Ctx<S> {
             let entry = &object.entry;
             let is_collected = state.owner.bond_to(entry, false) == Bond::Reference;
             let stays = entry.is_container() && !state.record.deletes_containers;
-            if is_collected || stays || others.contains(&entry) {
+            if (is_collected && !self.may_be_kept(entry)) || stays || others.contains(&entry) {
                 continue;
             }
             if let Some(found) = self.find_recorded(entry).await?
                 && found.belongs_to(&state.owner, &object)
             {
+                if is_collected {
+                    if is_kept(&found.meta) {
+                        self.release(&state.owner, &found).await?;
+                    }
+                    continue;
+                }
                 let wanted = others.iter().copied();
                 self.delete_leaving(&state.owner, entry, &found, wanted, &mut result)
                     .await?;
             }
         }
         Ok(result)
+    }
+
+    /// Returns `false` if the caches show that the object doesn't exist, or need not be kept.
+    fn may_be_kept(&self, entry: &Entry) -> bool {
+        let kind = match entry.namespace() {
+            Some(_) => DynamicKind::namespaced(entry.resource()),
+            None => DynamicKind::cluster_wide(entry.resource()),
+        };
+        let meta = ObjectMeta {
+            name: Some(entry.name.clone()),
+            namespace: entry.namespace().map(str::to_owned),
+            ..ObjectMeta::default()
+        };
+        let kind = Kind::<DynamicObject>::from(&kind);
+        match self.shared.caches.look_up(&kind, &meta) {
+            KnownObject::Found(known) => is_kept(&known),
+            KnownObject::Missing => false,
+            KnownObject::NotCached => true,
+        }
     }
 
     fn open_set<O: AnyObject>(&self, kind: &Kind<O>, owner: &O) -> Result<SetState, Error> {

@@ -5,7 +5,7 @@ use kube::core::ObjectMeta;
 use kube::{Api, discovery};
 use serde_json::{Value, json};
 
-use super::claim::{SetOwner, is_kept};
+use super::claim::{OWNER, SetOwner, is_kept};
 use super::record::{Entry, Recorded};
 use crate::ctx::{Ctx, to_test_conflict};
 use crate::error::Error;
@@ -28,6 +28,11 @@ impl Found {
         let is_recorded = recorded.uid.is_none() || recorded.uid == self.meta.uid;
         is_recorded && owner.owns(&self.meta)
     }
+}
+
+/// Returns the JSON pointer of a label or an annotation.
+fn path_to(field: &str, name: &str) -> String {
+    format!("/metadata/{field}/{}", name.replace('/', "~1"))
 }
 
 impl<S> Ctx<S> {
@@ -61,8 +66,9 @@ impl<S> Ctx<S> {
     }
 
     /// Removes the owner reference from an object that must be kept; it would be deleted along with
-    /// its old owner otherwise.
-    async fn release(&self, owner: &SetOwner, found: &Found) -> Result<(), Error> {
+    /// its old owner otherwise. The annotation that replaces the reference lets a recreated owner take
+    /// the object over.
+    pub(super) async fn release(&self, owner: &SetOwner, found: &Found) -> Result<(), Error> {
         let Some(index) = owner.reference_index(&found.meta) else {
             return Ok(());
         };
@@ -73,6 +79,7 @@ impl<S> Ctx<S> {
             json!([
                 { "op": "test", "path": format!("{path}/uid"), "value": owner.uid },
                 { "op": "remove", "path": path },
+                { "op": "add", "path": path_to("annotations", OWNER), "value": owner.mark },
             ]),
         )
         .await
@@ -83,10 +90,10 @@ impl<S> Ctx<S> {
     pub(super) async fn hand_over(&self, owner: &SetOwner, found: &Found) -> Result<(), Error> {
         let labels = found.meta.labels.as_ref();
         let label = |name: &&String| labels.is_some_and(|labels| labels.contains_key(*name));
-        let removals = owner.records().filter(label).map(|name| {
-            let path = format!("/metadata/labels/{}", name.replace('/', "~1"));
-            json!({ "op": "remove", "path": path })
-        });
+        let removals = owner
+            .records()
+            .filter(label)
+            .map(|name| json!({ "op": "remove", "path": path_to("labels", name) }));
         let removals: Vec<Value> = removals.collect();
         match removals.is_empty() {
             true => Ok(()),
