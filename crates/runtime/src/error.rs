@@ -374,7 +374,10 @@ pub enum OwnershipError {
     },
 
     /// The object exists and is not controlled by the owner. It may not have a controller at all.
-    #[error("{object} already exists and is not controlled by {owner}; it was not changed")]
+    #[error(
+        "{object} already exists and is not controlled by {owner}; it was not changed. If it has no controller, a \
+         single `ctx.apply_owned` makes the owner its controller; otherwise delete it or choose another name"
+    )]
     NotOwned {
         /// Kind, namespace and name of the object.
         object: String,

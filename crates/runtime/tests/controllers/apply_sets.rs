@@ -28,6 +28,7 @@ use crate::support::{Memo, Operator, Place, SOON, Seen, Server, config_map, memo
 on_both_servers!(
     objects_that_leave_the_set_are_deleted,
     foreign_objects_are_left_alone,
+    members_that_lost_their_owner_reference_are_taken_back,
     kept_objects_are_not_deleted,
     members_that_an_administrator_keeps_lose_their_owner_reference,
     objects_without_an_owner_reference_are_deleted_too,
@@ -169,6 +170,61 @@ async fn foreign_objects_are_left_alone(server: Server) {
             .is_complete()
     );
     assert_eq!(place.map_names().await, ["again", "foreign", "owned", "taken"]);
+}
+
+/// `kubectl replace` without the metadata.
+async fn replace_map(place: &Place, name: &str) {
+    let maps = place.api::<ConfigMap>();
+    let mut replaced = config_map(name, "replaced");
+    replaced.metadata.resource_version = maps.get(name).await.unwrap().resource_version();
+    maps.replace(name, &PostParams::default(), &replaced)
+        .await
+        .unwrap();
+}
+
+async fn members_that_lost_their_owner_reference_are_taken_back(server: Server) {
+    let place = Place::new(server).await;
+    let owner = place.create(memo("owner", "1")).await;
+    let api = place.api::<ConfigMap>();
+    drop(place.apply_set("owner", maps(&["a", "b"])).await.unwrap());
+    let before = api.get("a").await.unwrap();
+    replace_map(&place, "a").await;
+    assert!(api.get("a").await.unwrap().owner_references().is_empty());
+    assert!(
+        place
+            .apply_set("owner", maps(&["a", "b"]))
+            .await
+            .unwrap()
+            .is_complete()
+    );
+    let after = api.get("a").await.unwrap();
+    assert_eq!(after.uid(), before.uid());
+    assert_eq!(after.owner_references(), before.owner_references());
+    assert_eq!(place.copied("a").await.as_deref(), Some("1"));
+
+    // An object that somebody created in its place is not taken.
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    api.create(&PostParams::default(), &config_map("a", "foreign"))
+        .await
+        .unwrap();
+    let error = place.apply_set("owner", maps(&["a", "b"])).await.err().unwrap();
+    assert!(
+        matches!(error.downcast_ref(), Some(OwnershipError::NotOwned { .. })),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("`ctx.apply_owned`"), "{error}");
+
+    // An owner that is gone takes nothing back, even if a stale copy of it is reconciled.
+    replace_map(&place, "b").await;
+    let stale = place.api::<Memo>().get("owner").await.unwrap();
+    place
+        .api::<Memo>()
+        .delete("owner", &DeleteParams::default())
+        .await
+        .unwrap();
+    place.ctx().apply_set(&stale, maps(&["b"])).await.err().unwrap();
+    assert!(api.get("b").await.unwrap().owner_references().is_empty());
+    assert_eq!(stale.uid(), owner.uid());
 }
 
 async fn kept_objects_are_not_deleted(server: Server) {

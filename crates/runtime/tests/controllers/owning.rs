@@ -43,7 +43,9 @@ async fn foreign_object_is_neither_adopted_nor_changed(server: Server) {
     for present in [orphan, owned] {
         let name = present.name_any();
         let expected = format!(
-            "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed",
+            "ConfigMap {0}/{name} already exists and is not controlled by Memo {0}/owner; it was not changed. If it has \
+             no controller, a single `ctx.apply_owned` makes the owner its controller; otherwise delete it or choose \
+             another name",
             place.namespace
         );
         // The conflict shows either in the cache or in the server's response.

@@ -291,6 +291,11 @@ pub(super) fn is_kept(found: &ObjectMeta) -> bool {
     keep.is_some_and(|keep| keep == "true")
 }
 
+/// Returns `true` if the object has neither a controller nor the annotation of an owner.
+pub(super) fn is_unclaimed(found: &ObjectMeta) -> bool {
+    controller_of(found).is_none() && mark_of(found).is_none()
+}
+
 fn controller_of(found: &ObjectMeta) -> Option<&OwnerReference> {
     let mut references = found.owner_references.iter().flatten();
     references.find(|reference| reference.controller == Some(true))

@@ -9,7 +9,7 @@ use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 
-use super::claim::{Bond, SetOwner, is_kept};
+use super::claim::{Bond, SetOwner, is_kept, is_unclaimed};
 use super::containers::kinds_of_crd;
 use super::prune::Found;
 use super::readiness::{CRD, is_usable};
@@ -41,8 +41,15 @@ pub(super) trait Member: Send + Sync {
     fn apply<'a>(
         &'a self,
         ctx: &'a Ctx<()>,
-        owner: &'a SetOwner,
+        claim: SetClaim<'a>,
     ) -> BoxFuture<'a, Result<AppliedMember, Error>>;
+}
+
+/// A claim to an object of the owner's set.
+pub(super) struct SetClaim<'a> {
+    pub(super) owner: &'a SetOwner,
+    /// UID of the object in the record.
+    pub(super) recorded_uid: Option<&'a str>,
 }
 
 pub(super) struct Prepared {
@@ -150,21 +157,22 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
     fn apply<'a>(
         &'a self,
         ctx: &'a Ctx<()>,
-        owner: &'a SetOwner,
+        claim: SetClaim<'a>,
     ) -> BoxFuture<'a, Result<AppliedMember, Error>> {
         async move {
+            let owner = claim.owner;
             let kind = match &self.kind {
                 Some(kind) => kind.clone(),
                 None => ctx.kind_of(&self.object).await?,
             };
-            let mut applied = ctx.apply_claimed(&kind, self.object.clone(), owner).await?;
+            let mut applied = ctx.apply_claimed(&kind, self.object.clone(), &claim).await?;
             let entry = Entry::of(&kind, self.object.meta());
             let may_refer = owner.bond_to(&entry, self.is_kept) == Bond::Reference;
             let has_reference = |applied: &K| owner.reference_index(applied.meta()).is_some();
             // This apply has removed the annotation to keep the object: it was set by `add_kept`
             // before. Now the object can have its owner reference.
             if may_refer && !has_reference(&applied) && !is_kept(applied.meta()) {
-                applied = ctx.apply_claimed(&kind, self.object.clone(), owner).await?;
+                applied = ctx.apply_claimed(&kind, self.object.clone(), &claim).await?;
             }
             // An apply does not remove what another field manager has set, such as the controller
             // under its former name.
@@ -186,22 +194,30 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
     }
 }
 
-impl Claim for SetOwner {
+impl Claim for SetClaim<'_> {
     fn holds(&self, found: &ObjectMeta) -> bool {
-        self.owns(found)
+        self.owner.owns(found)
     }
 
     fn adapt(&self, wanted: &mut ObjectMeta, found: &ObjectMeta) {
-        self.adapt_claim(wanted, found);
+        self.owner.adapt_claim(wanted, found);
     }
 
     async fn take<C: AnyObject>(&self, ctx: &Ctx<()>, object: &C, found: &ObjectMeta) -> Result<(), Error> {
         // Never adopt an object of another owner: it would be deleted as soon as it leaves the set.
-        if !self.succeeds_owner_of(found) {
-            return Err(self.refuse(describe_object(object), found).into());
+        // An object of the set that nobody claims has only lost its claim, e.g. to `kubectl replace`.
+        let was_applied = self.recorded_uid.is_some() && self.recorded_uid == found.uid.as_deref();
+        let owner = self.owner;
+        if !owner.succeeds_owner_of(found) && !(was_applied && is_unclaimed(found)) {
+            return Err(owner.refuse(describe_object(object), found).into());
         }
-        let (object, owner, uid) = (describe_object(object), self.described.clone(), self.uid.clone());
-        match self.read(ctx).await? {
+        let current = owner.read(ctx).await?;
+        let (object, owner, uid) = (
+            describe_object(object),
+            owner.described.clone(),
+            owner.uid.clone(),
+        );
+        match current {
             None => Err(OwnershipError::OwnerGone { object, owner, uid }.into()),
             Some(current) if current.deletion_timestamp.is_some() => {
                 Err(OwnershipError::OwnerTerminating { object, owner, uid }.into())

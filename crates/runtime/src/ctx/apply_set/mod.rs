@@ -61,7 +61,7 @@ use crate::hash::HashSet;
 use crate::object::{AnyObject, DynamicKind, Kind, Object, describe_object};
 
 use claim::{Bond, SetOwner, is_kept};
-use member::{Member, TypedMember};
+use member::{Member, SetClaim, TypedMember};
 use others::OtherSets;
 use prune::{Found, is_not_found};
 use readiness::CRD;
@@ -264,7 +264,8 @@ impl<S> Ctx<S> {
     /// deleted [on request](ApplySet::delete_namespaces_and_crds).
     ///
     /// Existing objects of other owners are neither modified nor adopted, except for objects with the
-    /// annotation whose owner had the same kind, namespace and name. Likewise, an object is only deleted
+    /// annotation whose owner had the same kind, namespace and name. An object of the set that has lost
+    /// its owner reference, e.g. to `kubectl replace`, gets it back. Likewise, an object is only deleted
     /// if it was created by this owner (as determined by the UID), has not been taken over by another
     /// one, and doesn't have the annotation `rbuilder.dev/keep: "true"`. Deletion starts once all objects
     /// of the set are ready, and proceeds in reverse order.
@@ -342,7 +343,14 @@ impl<S> Ctx<S> {
             state
                 .others
                 .check_claim(&state.owner, &state.record, entry, state.generation)?;
-            let applied = match member.apply(&ctx, &state.owner).await {
+            let claim = SetClaim {
+                owner: &state.owner,
+                recorded_uid: state
+                    .record
+                    .get(entry)
+                    .and_then(|recorded| recorded.uid.as_deref()),
+            };
+            let applied = match member.apply(&ctx, claim).await {
                 Ok(applied) => applied,
                 // Once a CRD is established, it takes a moment until the API server serves the new
                 // kind.
