@@ -25,7 +25,7 @@ pub(crate) enum NameRule {
 }
 
 impl NameRule {
-    /// The rule for a built-in kind, as kube-apiserver 1.37 answers. `group` is empty for the core
+    /// The rule for a built-in kind, as kube-apiserver answers. `group` is empty for the core
     /// group.
     pub(crate) fn of_builtin(group: &str, kind: &str) -> NameRule {
         match (group, kind) {
@@ -386,7 +386,7 @@ fn check_managers(metadata: Metadata<'_>, field: &Path, errors: &mut Vec<FieldEr
 mod tests {
     use super::*;
 
-    /// Whether kube-apiserver 1.37 refuses the names `My_App` and `my.app` of new objects.
+    /// Whether kube-apiserver refuses the names `My_App` and `my.app` of new objects.
     type Refused = [bool; 2];
     const SUBDOMAIN: Refused = [true, false];
     const LABEL: Refused = [true, true];
