@@ -208,7 +208,7 @@ impl Claim for SetClaim<'_> {
         // An object of the set that nobody claims has only lost its claim, e.g. to `kubectl replace`.
         let was_applied = self.recorded_uid.is_some() && self.recorded_uid == found.uid.as_deref();
         let owner = self.owner;
-        if !owner.succeeds_owner_of(found) && !(was_applied && is_unclaimed(found)) {
+        if !(owner.succeeds_owner_of(found) || was_applied && is_unclaimed(found)) {
             return Err(owner.refuse(describe_object(object), found).into());
         }
         let current = owner.read(ctx).await?;
