@@ -79,7 +79,7 @@ pub fn merge_scaffold(path: &str, (base, ours, theirs): (&str, &str, &str), labe
             .collect(),
     };
     let parts = merge.regions().iter().map(Part::from);
-    let parts: Vec<Part> = parts.map(|part| sides.resolve(path, part)).collect();
+    let parts: Vec<Part> = parts.flat_map(|part| sides.resolve(path, part)).collect();
     let merged = sides.render(&parts, &form, labels);
     if !merged.conflicts.is_empty() {
         return merged;
@@ -162,14 +162,6 @@ enum Part {
     Ours(Range<usize>),
     Theirs(Range<usize>),
     Conflict(Conflict),
-    /// Both sides added lines; keep theirs, then ours.
-    TheirsAndOurs(Conflict),
-    /// The scaffold changed lines, and the user added lines before and after them.
-    TheirsBetweenOurs {
-        before: Range<usize>,
-        theirs: Range<usize>,
-        after: Range<usize>,
-    },
 }
 
 impl From<&MergeRegion> for Part {
@@ -195,19 +187,20 @@ impl Sides<'_> {
         }
     }
 
-    /// Resolves a conflict whose changes do not depend on each other in this kind of file.
-    fn resolve(&self, path: &str, part: Part) -> Part {
+    /// Replaces a conflict by the lines to keep if its changes do not depend on each other in this
+    /// kind of file.
+    fn resolve(&self, path: &str, part: Part) -> Vec<Part> {
         let Part::Conflict(conflict) = part else {
-            return part;
+            return vec![part];
         };
         let is = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
         let is_independent = is(&[".yaml", ".yml", ".toml"]) && self.is_comment_above(&conflict)
             || is(&[".rs"]) && self.adds_permissions(&conflict);
         if is_independent {
-            return Part::TheirsAndOurs(conflict);
+            return vec![Part::Theirs(conflict.theirs), Part::Ours(conflict.ours)];
         }
         let values = is(&[".yaml", ".yml"]).then(|| self.values_beside_lines(&conflict));
-        values.flatten().unwrap_or(Part::Conflict(conflict))
+        values.flatten().unwrap_or_else(|| vec![Part::Conflict(conflict)])
     }
 
     /// Whether both sides only added `#[rbac(…)]` markers, whose order does not matter.
@@ -229,7 +222,7 @@ impl Sides<'_> {
     ///   name: a      name: a       name: b      name: b
     ///                team: x                    team: x
     /// ```
-    fn values_beside_lines(&self, conflict: &Conflict) -> Option<Part> {
+    fn values_beside_lines(&self, conflict: &Conflict) -> Option<Vec<Part>> {
         let key = |line: &&str| line.split_inclusive(':').next().map(str::to_owned);
         let (base, ours) = (
             &self.base[conflict.base.clone()],
@@ -242,11 +235,11 @@ impl Sides<'_> {
         }
         let at = ours.windows(base.len()).position(|lines| lines == base)?;
         let Range { start, end } = conflict.ours;
-        Some(Part::TheirsBetweenOurs {
-            before: start..start + at,
-            theirs: conflict.theirs.clone(),
-            after: start + at + base.len()..end,
-        })
+        Some(vec![
+            Part::Ours(start..start + at),
+            Part::Theirs(conflict.theirs.clone()),
+            Part::Ours(start + at + base.len()..end),
+        ])
     }
 
     /// Whether the user only added comments where the scaffold adds lines. A comment belongs to the
@@ -271,19 +264,6 @@ impl Sides<'_> {
             match part {
                 Part::Ours(range) => text.push_str(&self.ours[range.clone()].concat()),
                 Part::Theirs(range) => text.push_str(&self.theirs[range.clone()].concat()),
-                Part::TheirsAndOurs(conflict) => {
-                    text.push_str(&self.theirs[conflict.theirs.clone()].concat());
-                    text.push_str(&self.ours[conflict.ours.clone()].concat());
-                }
-                Part::TheirsBetweenOurs {
-                    before,
-                    theirs,
-                    after,
-                } => {
-                    text.push_str(&self.ours[before.clone()].concat());
-                    text.push_str(&self.theirs[theirs.clone()].concat());
-                    text.push_str(&self.ours[after.clone()].concat());
-                }
                 Part::Conflict(conflict) => {
                     let (before, after) = self.common_lines(conflict);
                     let Range { start, end } = conflict.ours;
