@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use memchr::memmem;
 use semver::{Version, VersionReq};
 use toml_edit::{Document, TableLike};
 
@@ -133,33 +134,33 @@ impl Lock {
                 dependents.entry(*dependency).or_default().push(LockId(at));
             }
         }
-        let mut found = BTreeSet::from([id]);
-        let mut open = vec![id];
-        while let Some(id) = open.pop() {
-            let above = dependents.get(&id).into_iter().flatten().copied();
-            open.extend(above.filter(|id| found.insert(*id)));
-        }
-        found
+        reach(id, |id| dependents.get(&id).map_or(&[], Vec::as_slice))
     }
 
     /// Returns the versions of a package among `id` and its transitive dependencies.
     pub(super) fn versions_below(&self, id: LockId, name: &str) -> BTreeSet<&str> {
-        let mut found = BTreeSet::from([id]);
-        let mut open = vec![id];
-        while let Some(id) = open.pop() {
-            let below = self.package(id).dependencies.iter().copied();
-            open.extend(below.filter(|id| found.insert(*id)));
-        }
+        let found = reach(id, |id| &self.package(id).dependencies);
         let packages = found.into_iter().map(|id| self.package(id));
         let named = packages.filter(|package| package.name == name);
         named.map(|package| package.version.as_str()).collect()
     }
 }
 
-/// Whether a lock file has more than one version of a package. Like [`find_newest_release`], this
-/// does not parse the file.
+/// Returns a package and all packages that `next` leads to.
+fn reach<'l>(from: LockId, next: impl Fn(LockId) -> &'l [LockId]) -> BTreeSet<LockId> {
+    let mut found = BTreeSet::from([from]);
+    let mut open = vec![from];
+    while let Some(id) = open.pop() {
+        open.extend(next(id).iter().copied().filter(|id| found.insert(*id)));
+    }
+    found
+}
+
+/// Whether a lock file has more than one version of a package. Called in every run, so this doesn't
+/// parse the file.
 pub(super) fn has_several_versions(lock: &str, name: &str) -> bool {
-    lock.match_indices(&format!("name = \"{name}\"")).nth(1).is_some()
+    let entry = format!("name = \"{name}\"");
+    memmem::find_iter(lock.as_bytes(), &entry).nth(1).is_some()
 }
 
 pub(super) fn find_newest_release(lock: &str, name: &str) -> Option<(u16, u16)> {
