@@ -198,7 +198,7 @@ fn rules_of_the_object_are_tried_with_its_status() {
     }
 }
 
-/// A new default that would break a rule comes with a rule that allows for it.
+/// The new default violates the old rule, but the new rule allows it.
 #[test]
 fn default_counts_only_objects_that_the_new_rules_refuse_too() {
     let schema = |a: Value, rule: &str| {

@@ -25,8 +25,7 @@ pub(crate) enum NameRule {
 }
 
 impl NameRule {
-    /// The rule for a built-in kind, as kube-apiserver answers. `group` is empty for the core
-    /// group.
+    /// Returns kube-apiserver's rule for a built-in kind. The core group is the empty string.
     pub(crate) fn of_builtin(group: &str, kind: &str) -> NameRule {
         match (group, kind) {
             ("", "Namespace" | "Service") | ("apps", "StatefulSet") => NameRule::Label,

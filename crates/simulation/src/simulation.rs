@@ -255,7 +255,8 @@ impl Simulation {
     /// Restricts the operator to a single namespace, like `WATCH_NAMESPACE` in projects created
     /// with `--namespaced`. No history then declares copies of the objects in another namespace.
     ///
-    /// Programs of [`of_client`](Self::of_client) have to restrict themselves.
+    /// This doesn't restrict a program passed to [`of_client`](Self::of_client), which has to do so
+    /// itself.
     #[must_use]
     pub fn watch_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());

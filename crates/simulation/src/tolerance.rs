@@ -74,15 +74,13 @@ impl Tolerance {
 
     /// Returns the interval of a write that only changes fields with an interval.
     pub(crate) fn interval_of(&self, resource: &str, before: &Value, after: &Value) -> Option<Duration> {
+        let regular = self.regular.iter();
+        let regular: Vec<_> = regular.filter(|(field, _)| field.resource == resource).collect();
         let bare = |object: &Value| {
             let mut object = object.clone();
-            for (field, _) in self
-                .regular
+            regular
                 .iter()
-                .filter(|(field, _)| field.resource == resource)
-            {
-                field.remove_from(&mut object);
-            }
+                .for_each(|(field, _)| field.remove_from(&mut object));
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.retain(|name, _| !matches!(name.as_str(), "managedFields" | "resourceVersion"));
             }
@@ -91,9 +89,7 @@ impl Tolerance {
         if bare(before) != bare(after) {
             return None;
         }
-        let regular = self.regular.iter();
-        let same_kind = regular.filter(|(field, _)| field.resource == resource);
-        same_kind.map(|(_, interval)| *interval).min()
+        regular.iter().map(|(_, interval)| *interval).min()
     }
 }
 

@@ -279,7 +279,7 @@ impl Snapshot {
             normalize_values(&mut value, None);
             replace_addresses(&mut value, &addresses);
             tolerance.strip(resource_of_name(&name), &mut value);
-            state.insert(name, value, tolerance);
+            state.insert(name, value, &|resource| tolerance.keeps(resource));
         }
         state
     }
@@ -292,6 +292,7 @@ impl Snapshot {
     fn of_objects(objects: &[StoredObject], addresses: &Addresses, tolerance: &Tolerance) -> Self {
         let mut state = Self::default();
         let mut generated: Vec<(String, Value)> = Vec::new();
+        let keeps = |resource: &str| tolerance.keeps(resource);
         for stored in objects {
             let name = ObjectName::of(stored);
             let is_seed = name.plural == "namespaces" && name.name.starts_with(SEED);
@@ -307,11 +308,11 @@ impl Snapshot {
                 state.declared.insert(name.to_string(), declared);
             }
             match stored.object["metadata"]["generateName"].as_str() {
-                None => state.insert(name.to_string(), value, tolerance),
+                None => state.insert(name.to_string(), value, &keeps),
                 Some(prefix) => generated.push((name.to_string().replace(&name.name, prefix), value)),
             }
         }
-        state.insert_numbered(generated, |resource| tolerance.keeps(resource));
+        state.insert_numbered(generated, &keeps);
         state
     }
 
@@ -322,8 +323,8 @@ impl Snapshot {
         self.kept.extend(other.kept.clone());
     }
 
-    fn insert(&mut self, name: String, value: Value, tolerance: &Tolerance) {
-        if tolerance.keeps(resource_of_name(&name)) {
+    fn insert(&mut self, name: String, value: Value, keeps: &impl Fn(&str) -> bool) {
+        if keeps(resource_of_name(&name)) {
             self.kept.insert(name.clone());
         }
         self.objects.insert(name, value);
@@ -331,14 +332,10 @@ impl Snapshot {
 
     /// Inserts objects whose names differ between runs. They are numbered in the order of their
     /// contents.
-    fn insert_numbered(&mut self, mut unnamed: Vec<(String, Value)>, keeps: impl Fn(&str) -> bool) {
+    fn insert_numbered(&mut self, mut unnamed: Vec<(String, Value)>, keeps: &impl Fn(&str) -> bool) {
         unnamed.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
         for (start, value) in unnamed {
-            let name = number_name(&self.objects, &start);
-            if keeps(resource_of_name(&name)) {
-                self.kept.insert(name.clone());
-            }
-            self.objects.insert(name, value);
+            self.insert(number_name(&self.objects, &start), value, keeps);
         }
     }
 
@@ -355,9 +352,8 @@ impl Snapshot {
                 Some(pattern) => unnamed.push(((*pattern).clone(), renamed(name, value))),
             }
         }
-        state.insert_numbered(unnamed, |resource| {
-            self.kept.iter().any(|name| resource_of_name(name) == resource)
-        });
+        let keeps = |resource: &str| self.kept.iter().any(|name| resource_of_name(name) == resource);
+        state.insert_numbered(unnamed, &keeps);
         state
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn edges(old: &Schema, new: &Schema) -> Vec<Candidate> {
     if old.nullable {
         values.push(Value::Null);
     }
-    // Alternatives may single out a value, which none of the bounds does.
+    // An alternative can exclude a single value that is next to none of the bounds.
     let parts = parts(old).into_iter().chain(parts(new));
     values.extend(parts.flat_map(|part| part.enumeration.iter().cloned()));
     match old.schema_type {
@@ -230,7 +230,8 @@ fn objects(old: &Schema, new: &Schema) -> Vec<Value> {
     objects
 }
 
-/// An object with the values that a part asks of its fields. `None` if it asks nothing.
+/// An object whose fields have the values that an alternative describes. `None` if it describes no
+/// fields.
 fn singled_out(old: &Schema, part: &Schema) -> Option<Value> {
     let make = |schema: &Schema| Maker::simplest(&Texts::default()).value(schema, 0);
     let Value::Object(mut object) = make(old) else {

@@ -41,10 +41,10 @@ pub(super) struct Maker<'t> {
     texts: &'t Texts,
 }
 
-/// Few, to keep objects small.
+/// Keeps objects small.
 const SPARSE: usize = 2;
 
-/// Most, to reach constraints on many fields.
+/// Sets most fields, to reach constraints on combinations of them.
 const DENSE: usize = 6;
 
 impl<'t> Maker<'t> {

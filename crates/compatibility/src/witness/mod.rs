@@ -66,8 +66,8 @@ pub(crate) struct Goal<'g> {
     reads: bool,
     /// If set, only errors of this rule count.
     rule: Option<&'g Cel>,
-    /// Whether the change is one of a default. It affects all that sees the value, so each error
-    /// counts, and matters more than what is read.
+    /// Whether the default changes. Any rule may see the value, so every error counts. A rejected
+    /// object is a better witness than one that is read differently.
     is_default: bool,
     /// Whether to write the status as part of the object instead of through the subresource.
     writes_whole: bool,

@@ -278,7 +278,7 @@ fn spec_rows() -> Vec<Row> {
         ("default-added", at_most_one(string()), at_most_one(preset(json!("x"))), Breaking, EVERYONE, Refused),
         ("default-removed", at_least_one(preset(json!("x"))), at_least_one(string()), Breaking, &[WRITERS, READERS, OPERATOR], Refused),
         ("default-added", outer(ruled("true", string(), integer())), outer(ruled("true", preset(json!("q")), integer())), Breaking, EVERYONE, Refused),
-        // A rule that every default meets.
+        // Every default satisfies the rule.
         ("default-changed", ruled("!has(self.a) || self.a < 9", preset(json!(3)), integer()), ruled("!has(self.a) || self.a < 9", preset(json!(4)), integer()), Risky, &[STORED, READERS, OPERATOR], ReadsDifferently),
         ("default-removed", fields(json!({ "a": { "type": "integer", "default": 1 } }), json!(["a"])), fields(json!({ "a": integer() }), json!(["a"])), Breaking, &[WRITERS, READERS, OPERATOR], Refused),
     ]

@@ -125,8 +125,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the copies alone lead to an object in the namespace of the originals, according
-/// to its name.
+/// Returns whether the operator made an object in the namespace of the originals for one of the
+/// copies. The name of the object tells.
 fn belongs_to_copies(setting: &Setting, name: &str) -> bool {
     let Some(object) = ObjectName::parse(name).filter(|_| !name.contains('<')) else {
         return false;
