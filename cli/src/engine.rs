@@ -56,11 +56,15 @@ impl Outcome {
     }
 
     pub(crate) fn warn(&mut self, message: &str, help: &str) {
-        self.warn_with(None, message, help);
+        self.add_warning(None, message, help);
     }
 
-    /// Like [`warn`](Outcome::warn), with the code of the message.
-    pub(crate) fn warn_with(&mut self, code: Option<&Code>, message: &str, help: &str) {
+    /// Warns about a file, with the code of the message if it has one.
+    pub(crate) fn warn_of_file(&mut self, path: &str, message: &str, help: &str) {
+        self.add_warning(Code::of_message(message), &format!("{path}: {message}"), help);
+    }
+
+    fn add_warning(&mut self, code: Option<&Code>, message: &str, help: &str) {
         let id = code.map(|code| code.id);
         let shown = id.map(|id| format!("[{id}]")).unwrap_or_default();
         self.warnings

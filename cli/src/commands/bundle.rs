@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use rbuilder_generator::{Code, CsvMarkers, Diagnostic, Product as Manifests};
+use rbuilder_generator::{CsvMarkers, Diagnostic, Product as Manifests};
 use rbuilder_yaml::read_documents;
 use semver::Version;
 use serde_json::Value;
@@ -100,8 +100,7 @@ pub fn plan_bundle(tree: &Tree, requested: &BundleRequest) -> Result<Outcome> {
     let mut outcome = found.into_outcome(plan);
     for said in refused {
         let help = said.help.unwrap_or_default();
-        let code = Code::of_message(&said.message);
-        outcome.warn_with(code, &format!("{}: {}", said.place.path, said.message), &help);
+        outcome.warn_of_file(&said.place.path, &said.message, &help);
     }
     for (message, help) in bundle.warnings {
         outcome.warn(&message, &help);

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_generator::{Code, PackageSummary, Sources, summarize_package};
+use rbuilder_generator::{PackageSummary, Sources, summarize_package};
 use rbuilder_products::kustomize::{Fault, NO_WORKLOAD, find_each};
 use rbuilder_templates::{Archive, OnExists, Rendered};
 
@@ -132,9 +132,7 @@ fn plan_files_of(
     let next = next_steps(tree, &package, flags, role.as_ref(), notes);
     let mut outcome = found.into_outcome(plan);
     for fault in broken {
-        let code = Code::of_message(&fault.message);
-        let message = format!("{}: {}", fault.path, fault.message);
-        outcome.warn_with(code, &message, &fault.help);
+        outcome.warn_of_file(&fault.path, &fault.message, &fault.help);
     }
     if let Some((message, help)) = role.and_then(|role| role.warning()) {
         outcome.warn(&message, help);

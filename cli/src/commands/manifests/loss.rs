@@ -24,8 +24,13 @@ pub(super) fn find_losses(
     sources: &dyn Sources,
     options: &Options,
 ) -> Vec<Diagnostic> {
+    // A CRD can move to another file, e.g. from one that a user has named.
+    let written: Vec<Definition<'_>> = changed
+        .iter()
+        .flat_map(|file| Definition::list(&file.after))
+        .collect();
     let of_crds = changed.iter().flat_map(|file| {
-        let versions = lost_versions(file, changed).into_iter();
+        let versions = lost_versions(file, &written).into_iter();
         versions.map(|what| Lost::new(&file.path, what))
     });
     let others = plan.changes().iter();
@@ -87,13 +92,9 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
     lost.into_iter().map(|what| Lost::new(path, what)).collect()
 }
 
-fn lost_versions(file: &ChangedFile, changed: &[ChangedFile]) -> Vec<LostPart> {
+/// `written` are the CRDs in all files after the change.
+fn lost_versions(file: &ChangedFile, written: &[Definition<'_>]) -> Vec<LostPart> {
     let mut lost = Vec::new();
-    // A CRD can move to another file, e.g. from one that a user has named.
-    let written: Vec<Definition<'_>> = changed
-        .iter()
-        .flat_map(|file| Definition::list(&file.after))
-        .collect();
     for crd in Definition::list(&file.before) {
         let same = written.iter().copied().find(|new| new.is_same_crd(crd));
         let is_kept = |version: &Version<'_>| {
