@@ -82,7 +82,7 @@ pub(crate) fn new_manager_client(
     metrics: &Metrics,
     settings: &ClientSettings,
 ) -> Result<Client, kube::Error> {
-    let server = without_credentials(&config.cluster_url);
+    let server = config.cluster_url.clone();
     let counted = metrics.count_requests(&server);
     Ok(new_builder(config)?
         .with_layer(&layer_fn(WithTimeout::new))
@@ -107,7 +107,7 @@ pub(crate) fn new_lease_client(
     settings: &ClientSettings,
     timeout: Duration,
 ) -> Result<Client, kube::Error> {
-    let server = without_credentials(&config.cluster_url);
+    let server = config.cluster_url.clone();
     let counted = metrics.count_requests(&server);
     config.connect_timeout = Some(timeout);
     Ok(new_builder(config)?

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
 use super::no_response::{NoResponse, find_no_response};
+use super::without_credentials;
 use crate::causes::describe_causes;
 
 const MAX_CAUSES: usize = 8;
@@ -49,7 +50,10 @@ impl Reachability {
         &self,
         server: &Uri,
     ) -> impl FnOnce(Result<Response<B>, BoxError>) -> Result<Response<B>, BoxError> + Clone + use<B> {
-        let address: Arc<str> = server.to_string().trim_end_matches('/').into();
+        let address: Arc<str> = without_credentials(server)
+            .to_string()
+            .trim_end_matches('/')
+            .into();
         let reachability = self.clone();
         move |result| match result {
             Ok(response) => {

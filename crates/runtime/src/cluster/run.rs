@@ -18,7 +18,7 @@ use super::set::ClusterServices;
 use crate::backoff::Backoff;
 use crate::cache::NamedWatch;
 use crate::causes::describe_causes;
-use crate::client::{ClientSettings, Reachability, new_manager_client, without_credentials};
+use crate::client::{ClientSettings, Reachability, new_manager_client};
 use crate::error::Error;
 use crate::traces::trace_requests;
 
@@ -230,7 +230,7 @@ fn new_client(
     services: &ClusterServices,
     settings: &ClientSettings,
 ) -> Result<Client, String> {
-    let server = without_credentials(&config.cluster_url);
+    let server = config.cluster_url.clone();
     let client =
         new_manager_client(config, &services.metrics, settings).map_err(|error| describe_causes(&error))?;
     Ok(trace_requests(client, Some(&server)))

@@ -20,7 +20,7 @@ use kube::{Client, Config};
 
 use crate::args::ManagerArgs;
 use crate::cache::{CacheOptions, Cached, EarlyCaches, Selection};
-use crate::client::{ClientSettings, new_manager_client, without_credentials};
+use crate::client::{ClientSettings, new_manager_client};
 use crate::cluster::Clusters;
 use crate::controller::AnyController;
 use crate::debug::DebugState;
@@ -152,7 +152,7 @@ impl Manager {
             .flow_control
             .set(args.kube_api_qps, args.kube_api_burst);
         let client = new_manager_client(config.clone(), &metrics, &client_settings)?;
-        let client = trace_requests(client, Some(&without_credentials(&config.cluster_url)));
+        let client = trace_requests(client, Some(&config.cluster_url));
         Ok(Self {
             config: Some(config),
             client_settings,

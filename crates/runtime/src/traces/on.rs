@@ -12,7 +12,7 @@ use super::Reconcile;
 use super::trace_context::{read_headers, write_headers};
 use super::url_template::url_template;
 use crate::causes::describe_causes;
-use crate::client::wrap_client;
+use crate::client::{without_credentials, wrap_client};
 
 /// Shown by backends as the origin of a span.
 const TRACER: &str = "rbuilder";
@@ -123,7 +123,7 @@ fn set_status(context: &Context, status: StatusCode, is_error: bool) {
 /// Wraps a client so that requests that belong to a span (e.g. of a reconcile) get a child span.
 /// Background requests (e.g. watches) don't.
 pub(crate) fn trace_requests(client: Client, server: Option<&Uri>) -> Client {
-    let server = server.cloned();
+    let server = server.map(without_credentials);
     wrap_client(client, move |client, mut request| {
         let server = server.clone();
         async move {

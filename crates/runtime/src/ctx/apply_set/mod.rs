@@ -271,12 +271,14 @@ impl<S> Ctx<S> {
     /// of the set are ready, and proceeds in reverse order.
     ///
     /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
-    /// of the owner. Hence there is a single set per owner and controller, which can have about
-    /// 1,500 objects. Do not call this twice in a reconcile with different objects: each call would
-    /// delete what the other one has created. The next call can pick up where this one left off after an error or a
-    /// restart. The objects have a label with the same name. If the annotation is lost, e.g. because the
-    /// owner was replaced, the objects are found by this label. The name of the controller is thus part
-    /// of what is stored in the cluster: to change it, use
+    /// of the owner, so that the next call can pick up where this one left off after an error or a
+    /// restart. Hence there is a single set per owner and controller, which can have about 1,500
+    /// objects. Do not call this twice in a reconcile with different objects: each call would delete
+    /// what the other one has created.
+    ///
+    /// The objects have a label with the same name. If the annotation is lost, e.g. because the owner
+    /// was replaced, the objects are found by this label. The name of the controller is thus part of
+    /// what is stored in the cluster: to change it, use
     /// [`renamed_from`](crate::Controller::renamed_from).
     ///
     /// Several controllers may have sets of the same owner. An object can only be in one of them; it can
@@ -499,9 +501,10 @@ impl<S> Ctx<S> {
     /// all objects are gone.
     ///
     /// Objects with an owner reference are left to the garbage collector, which keeps them with
-    /// `kubectl delete --cascade=orphan`. Those that are marked to be kept lose the reference. Other objects are deleted even then, unless they are
-    /// marked to be kept. Namespaces and CRDs are only deleted if the set that was applied last [says
-    /// so](ApplySet::delete_namespaces_and_crds), and nothing in them belongs to somebody else.
+    /// `kubectl delete --cascade=orphan`. Those that are marked to be kept lose the reference. Other
+    /// objects are deleted even then, unless they are marked to be kept. Namespaces and CRDs are only
+    /// deleted if the set that was applied last [says so](ApplySet::delete_namespaces_and_crds), and
+    /// nothing in them belongs to somebody else.
     ///
     /// # Errors
     ///
