@@ -98,6 +98,7 @@ impl<S> Ctx<S> {
             shared,
             state: Arc::clone(&self.state),
             forces: self.forces,
+            applied_sets: self.applied_sets.clone(),
         }
     }
 

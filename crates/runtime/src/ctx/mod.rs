@@ -61,6 +61,8 @@ pub struct Ctx<S> {
     state: Arc<S>,
     /// Whether applies take ownership of fields from other managers.
     forces: bool,
+    /// Sets that were applied in this reconcile. `None` outside of a reconcile of a controller.
+    applied_sets: Option<Arc<apply_set::AppliedSets>>,
 }
 
 struct Shared {
@@ -106,6 +108,7 @@ impl<S> Clone for Ctx<S> {
             shared: Arc::clone(&self.shared),
             state: Arc::clone(&self.state),
             forces: self.forces,
+            applied_sets: self.applied_sets.clone(),
         }
     }
 }
@@ -216,6 +219,15 @@ impl<S> Ctx<S> {
             shared: Arc::new(shared),
             state: Arc::new(state),
             forces: true,
+            applied_sets: None,
+        }
+    }
+
+    /// Returns the context for one reconcile.
+    pub(crate) fn for_reconcile(&self) -> Self {
+        Self {
+            applied_sets: Some(Arc::default()),
+            ..self.clone()
         }
     }
 

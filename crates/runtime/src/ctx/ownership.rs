@@ -151,6 +151,7 @@ impl<S> Ctx<S> {
             shared: Arc::clone(&self.shared),
             state: Arc::new(()),
             forces: self.forces,
+            applied_sets: self.applied_sets.clone(),
         }
     }
 

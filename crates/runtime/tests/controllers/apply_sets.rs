@@ -1,8 +1,8 @@
 //! Sets of objects, which are applied in order, and deleted once they leave the set.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -1305,6 +1305,38 @@ async fn unchanged_set_costs_no_request() {
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert!(seen.count("reconciles") > before + 3);
     assert_eq!(server.requests(), []);
+    operator.stop().await.unwrap();
+}
+
+/// Two sets of one owner would delete each other's objects.
+#[tokio::test(start_paused = true)]
+async fn second_set_of_a_reconcile_is_an_error() {
+    async fn reconcile(memo: Arc<Memo>, ctx: Ctx<Arc<Mutex<Vec<String>>>>) -> Result {
+        drop(ctx.apply_set(&*memo, maps(&["a", "b"])).await?);
+        // The same set again does no harm.
+        drop(ctx.apply_set(&*memo, maps(&["b", "a"])).await?);
+        let second = ctx.apply_set(&*memo, maps(&["a", "b", "c"])).await;
+        if let Err(error) = &second {
+            assert!(error.is_terminal());
+            ctx.lock().unwrap().push(error.to_string());
+        }
+        Ok(second?.action())
+    }
+    let place = Place::new(Server::fake()).await;
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let controller = Controller::new(reconcile, errors.clone()).owns::<ConfigMap>();
+    let operator = Operator::start(place.manager().controller(controller));
+    place.create(memo("owner", "1")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let namespace = &place.namespace;
+    let expected = format!(
+        "a reconcile of the controller `memo` has applied two sets of Memo {namespace}/owner, and ConfigMap \
+         {namespace}/c is only in the second one: each would delete the objects of the other. A controller has one set \
+         per owner; add all objects to one `ApplySet`, or apply the other set in a controller with another name"
+    );
+    let found = errors.lock().unwrap().clone();
+    assert_eq!(found.first(), Some(&expected));
+    assert_eq!(place.map_names().await, ["a", "b"]);
     operator.stop().await.unwrap();
 }
 

@@ -307,7 +307,7 @@ impl<K: Watchable, S: Send + Sync + 'static> Worker<K, S> {
     }
 
     async fn reconcile_object(&self, object: Arc<K>) -> Result<Action, Error> {
-        match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.clone()).await {
+        match (self.handlers.reconcile)(Arc::clone(&object), self.ctx.for_reconcile()).await {
             // If the reconciled object itself is terminating, the cache was merely stale, so this
             // isn't an error. For any other owner it is one, because there might be no event when
             // that owner becomes usable.

@@ -33,6 +33,7 @@
 //!
 //! Namespaces and CRDs are special, see [`containers`].
 
+mod applied_sets;
 mod claim;
 mod containers;
 mod member;
@@ -60,6 +61,7 @@ use crate::error::{Error, OwnershipError};
 use crate::hash::HashSet;
 use crate::object::{AnyObject, DynamicKind, Kind, Object, describe_object};
 
+pub(super) use applied_sets::AppliedSets;
 use claim::{Bond, SetOwner, is_kept};
 use member::{Member, SetClaim, TypedMember};
 use others::OtherSets;
@@ -273,8 +275,8 @@ impl<S> Ctx<S> {
     /// The contents of the set are recorded in the annotation `rbuilder.dev/apply-set.<controller>`
     /// of the owner, so that the next call can pick up where this one left off after an error or a
     /// restart. Hence there is a single set per owner and controller, which can have about 1,500
-    /// objects. Do not call this twice in a reconcile with different objects: each call would delete
-    /// what the other one has created.
+    /// objects. A second call in the same reconcile with different objects fails: each call would
+    /// delete what the other one has created.
     ///
     /// The objects have a label with the same name. If the annotation is lost, e.g. because the owner
     /// was replaced, the objects are found by this label. The name of the controller is thus part of
@@ -308,8 +310,9 @@ impl<S> Ctx<S> {
     ///
     /// - [`OwnershipError`] if an existing object belongs to another owner or to the set of another
     ///   controller, or if the owner is being deleted.
-    /// - A terminal error if an object is in the set twice, if an object has no namespace, or if a
-    ///   finalizer is needed and the owner doesn't have one.
+    /// - A terminal error if an object is in the set twice, if the same reconcile has applied another
+    ///   set of the owner, if an object has no namespace, or if a finalizer is needed and the owner
+    ///   doesn't have one.
     /// - A conflict if the owner was modified concurrently.
     /// - All errors of [`apply`](Self::apply) and [`delete`](Self::delete).
     pub async fn apply_set<O: AnyObject>(&self, owner: &O, set: ApplySet) -> Result<AppliedSet, Error> {
@@ -327,6 +330,9 @@ impl<S> Ctx<S> {
         let wanted = state
             .prepare(&ctx, owner, &mut members, set.deletes_containers)
             .await?;
+        if let Some(applied_sets) = &self.applied_sets {
+            applied_sets.check(&state.owner, &wanted)?;
+        }
         if state.is_incomplete {
             state.record.add(self.find_by_labels(&state.owner).await?);
         }
