@@ -22,6 +22,20 @@ use crate::support::{Place, map, refusal};
 
 const SOON: Duration = Duration::from_secs(20);
 
+#[tokio::test]
+async fn outage_also_breaks_requests_for_other_paths() {
+    let server = ApiServer::new();
+    server.inject(Fault::disconnect());
+    assert!(
+        server.client().apiserver_version().await.is_ok(),
+        "the fault is for an object"
+    );
+    server.inject(Fault::disconnect().always());
+    assert!(server.client().apiserver_version().await.is_err());
+    server.heal();
+    assert!(server.client().apiserver_version().await.is_ok());
+}
+
 async fn place() -> (ApiServer, Place) {
     let server = ApiServer::new();
     (server.clone(), Place::new(Server::Fake(server)).await)

@@ -11,7 +11,8 @@ use super::request::{Request, Verb};
 /// A fault to inject into requests: an error, a broken connection or a delay. See
 /// [`ApiServer::inject`](super::ApiServer::inject).
 ///
-/// By default, a fault affects the next request, whatever it is. Restrict it with these methods.
+/// By default, a fault affects the next request for objects, whatever it is. Restrict it with these
+/// methods. `Fault::disconnect().always()` also affects requests for other paths, such as `/version`.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -115,6 +116,14 @@ impl Fault {
             && self.id.as_ref().is_none_or(|id| *id == request.id())
             && (self.subresource.is_none() || self.subresource == request.subresource)
             && self.name.as_deref().is_none_or(|wanted| name() == Some(wanted))
+    }
+
+    /// Whether the fault breaks all connections until it is healed, also those for `/version` and
+    /// discovery.
+    pub(super) fn is_outage(&self) -> bool {
+        let is_restricted =
+            self.verb.is_some() || self.id.is_some() || self.subresource.is_some() || self.name.is_some();
+        matches!(self.effect, Effect::Disconnect) && self.left.is_none() && !is_restricted
     }
 
     fn strike(&mut self) -> Effect {

@@ -40,6 +40,10 @@ pub(super) fn parse_body(bytes: &[u8], content_type: &str) -> (Value, Vec<String
 pub(super) fn response(code: u16, body: ResponseBody) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    // kube-apiserver has this header in every response, so clients can tell its 503 from that of a
+    // load balancer.
+    let id = HeaderValue::from_static("00000000-0000-4000-8000-000000000000");
+    response.headers_mut().insert("audit-id", id);
     response
 }
 

@@ -33,6 +33,9 @@ use super::warnings::Warnings;
 use super::webhooks::{Reviews, Webhooks};
 use crate::manifests::read_documents;
 
+/// The error of a request that a test disconnects.
+const DISCONNECTED: &str = "the test asked for a broken connection";
+
 /// An in-process API server. Clones share the same server. See [the module](super).
 #[derive(Clone, Debug)]
 pub struct ApiServer {
@@ -533,6 +536,9 @@ impl ApiServer {
         let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
         let headers = read_headers(&parts.headers);
         let Some(mut request) = Request::parse(&parts.method, path, query) else {
+            if self.shared.state().faults.iter().any(Fault::is_outage) {
+                return Err(DISCONNECTED.into());
+            }
             return Ok(self.document(path, &headers.accept));
         };
         request.by_admin = by_admin;
@@ -563,7 +569,7 @@ impl ApiServer {
         }
         match effect {
             Some(Effect::Refuse(failure)) => return Ok(json_response(failure.code, &failure.to_json())),
-            Some(Effect::Disconnect) => return Err("the test asked for a broken connection".into()),
+            Some(Effect::Disconnect) => return Err(DISCONNECTED.into()),
             Some(Effect::Delay(_)) | None => {}
         }
         let mut reviews = Reviews::new(self.shared.state().webhooks.clone());

@@ -198,8 +198,11 @@ async fn unreachable_cluster_does_not_stop_other_work() {
     place.create(memo("b", "text")).await;
     let hour = Duration::from_secs(3600);
     eventually(hour, || async { place.copied("b").await.is_some() }).await;
-    // Longer than the maximum backoff.
-    tokio::time::sleep(hour).await;
+    // Longer than the maximum backoff. Probes don't get a response, either.
+    for _ in 0..240 {
+        tokio::time::sleep(hour / 240).await;
+        assert!(cluster.check().is_err());
+    }
     let error = cluster.check().unwrap_err().to_string();
     assert!(
         error.starts_with("the cluster `edge` is not connected: "),
