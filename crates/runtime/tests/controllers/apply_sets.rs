@@ -832,6 +832,7 @@ async fn namespaces_and_crds_with_objects_of_others_stay(server: Server) {
         let applied = place.apply_set("owner", empty()).await.unwrap();
         assert!(applied.is_complete());
         assert_eq!(applied.staying(), expected);
+        assert_eq!(applied.action(), Action::requeue(Duration::from_secs(600)));
         assert!(place.stays(&namespaces, &name).await);
         assert!(place.stays(&crds, "crates.sets.example.com").await);
     }

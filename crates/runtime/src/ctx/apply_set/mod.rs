@@ -73,6 +73,9 @@ use search::may_have_lost_record;
 
 /// Delay between checks of an object that isn't ready or gone yet.
 const WAIT: Duration = Duration::from_secs(5);
+/// When to look again whether a Namespace or a CRD can be deleted. All kinds in the namespace are listed
+/// for this.
+const LOOK_AGAIN: Duration = Duration::from_secs(600);
 
 /// An owner's objects, in the order in which to apply them. See [`Ctx::apply_set`].
 ///
@@ -241,12 +244,13 @@ impl AppliedSet {
     }
 
     /// Returns the action to return from your reconcile function. Requeues after five seconds if
-    /// the set is not complete. Changes to objects that the controller
-    /// [owns](crate::Controller::owns) trigger an earlier reconcile.
+    /// the set is not complete, and after ten minutes if an object [stays](Self::staying). Changes to
+    /// objects that the controller [owns](crate::Controller::owns) trigger an earlier reconcile.
     pub fn action(&self) -> Action {
-        match self.is_complete() {
-            true => Action::await_change(),
-            false => Action::requeue(WAIT),
+        match (self.is_complete(), self.staying.is_empty()) {
+            (true, true) => Action::await_change(),
+            (true, false) => Action::requeue(LOOK_AGAIN),
+            (false, _) => Action::requeue(WAIT),
         }
     }
 }
