@@ -12,7 +12,7 @@ use kube::runtime::events::Reporter;
 use kube::{Client, ResourceExt};
 
 use super::applied::AppliedObjects;
-use super::apply_set::Searches;
+use super::apply_set::{AppliedSetsPool, Searches};
 use super::{Ctx, LateWatches, Shared};
 use crate::cluster::{Cluster, Clusters};
 use crate::error::OwnershipError;
@@ -195,6 +195,7 @@ fn new_shared(own: &Arc<Shared>, cluster: &Cluster) -> Shared {
         late_watches: LateWatches::default(),
         applied: AppliedObjects::new(own.caches.options().applied_bytes),
         searches: Searches::default(),
+        applied_sets: AppliedSetsPool::default(),
         // Objects in other clusters can't have owners in the manager's cluster.
         division: None,
         links,

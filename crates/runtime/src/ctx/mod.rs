@@ -79,6 +79,7 @@ struct Shared {
     late_watches: LateWatches,
     applied: AppliedObjects,
     searches: apply_set::Searches,
+    applied_sets: apply_set::AppliedSetsPool,
     /// `None` if the controller isn't sharded.
     division: Option<Division>,
     links: ClusterLinks,
@@ -210,6 +211,7 @@ impl<S> Ctx<S> {
             late_watches: LateWatches::default(),
             applied,
             searches: apply_set::Searches::default(),
+            applied_sets: apply_set::AppliedSetsPool::default(),
             division,
             links,
             mapping_errors,
@@ -226,7 +228,7 @@ impl<S> Ctx<S> {
     /// Returns the context for one reconcile.
     pub(crate) fn for_reconcile(&self) -> Self {
         Self {
-            applied_sets: Some(Arc::default()),
+            applied_sets: Some(self.shared.applied_sets.take()),
             ..self.clone()
         }
     }

@@ -1,11 +1,36 @@
 //! Notices that a reconcile applies two sets of one owner, which would delete each other's objects.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::claim::SetOwner;
 use super::record::Entry;
 use crate::error::Error;
 use crate::hash::{HashMap, HashSet};
+
+/// Maximum number of instances for reuse. Only contexts that outlive their reconcile need more.
+const MOST_SPARE: usize = 64;
+
+/// Instances for concurrent reconciles. They are reused, so that a reconcile without a set allocates
+/// nothing.
+#[derive(Default)]
+pub(in crate::ctx) struct AppliedSetsPool(Mutex<Vec<Arc<AppliedSets>>>);
+
+impl AppliedSetsPool {
+    /// Returns an empty instance that no other reconcile uses.
+    pub(in crate::ctx) fn take(&self) -> Arc<AppliedSets> {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody else can clone an instance that only the pool has.
+        if let Some(free) = pool.iter().find(|sets| Arc::strong_count(sets) == 1) {
+            free.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            return Arc::clone(free);
+        }
+        let new = Arc::<AppliedSets>::default();
+        if pool.len() < MOST_SPARE {
+            pool.push(Arc::clone(&new));
+        }
+        new
+    }
+}
 
 /// Objects of the sets that were applied in one reconcile, by the UIDs of their owners.
 #[derive(Default)]

@@ -61,7 +61,7 @@ use crate::error::{Error, OwnershipError};
 use crate::hash::HashSet;
 use crate::object::{AnyObject, DynamicKind, Kind, Object, describe_object};
 
-pub(super) use applied_sets::AppliedSets;
+pub(super) use applied_sets::{AppliedSets, AppliedSetsPool};
 use claim::{Bond, SetOwner, is_kept};
 use member::{Member, SetClaim, TypedMember};
 use others::OtherSets;
