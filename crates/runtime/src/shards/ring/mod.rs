@@ -45,7 +45,9 @@
 //!
 //! A replica that could not renew its Lease in time stops all reconciles, but stays a member of the
 //! ring: see [`Ring::suspend`]. If its claims are unchanged once it can read them, nobody else has
-//! served its ranges in the meantime. If they are gone, it restores them without serving anything,
+//! served its ranges in the meantime. But a write that takes them may still arrive late. So the
+//! replica first writes the claims, with the same ranges: all writes that are based on an earlier
+//! version fail from then on. If the claims are gone, it restores them without serving anything,
 //! like everybody else. It can't tell whether the others are alive, since they may have been
 //! interrupted as well, so it gives them another lease duration.
 
@@ -162,6 +164,8 @@ pub(crate) struct Ring {
     claimed: Vec<Option<u64>>,
     leaving: bool,
     suspended: bool,
+    /// Whether this replica was suspended and has not written the claims since.
+    unconfirmed: bool,
     lost: bool,
     /// When a new replica was last seen.
     last_join: Clock,
@@ -190,6 +194,7 @@ impl Ring {
             claimed: Vec::new(),
             leaving: false,
             suspended: false,
+            unconfirmed: false,
             lost: false,
             last_join: Clock::ZERO,
             started: None,
@@ -210,6 +215,7 @@ impl Ring {
     /// or because a leader is at work. Until [`resume`](Self::resume), its ranges count as owned, but
     /// the caller must not serve them.
     pub(crate) fn suspend(&mut self) {
+        self.unconfirmed = true;
         self.suspended = true;
     }
 
@@ -400,9 +406,11 @@ impl Ring {
                 (_, false) => RangeState::Elsewhere,
                 // Another replica may have acquired the range after the claims that were restored,
                 // and may not have read yet that it no longer owns the range.
-                (RangeState::Elsewhere | RangeState::Releasing, true) if !is_settled => *state,
+                (RangeState::Elsewhere | RangeState::Releasing, true) if !is_settled || self.unconfirmed => {
+                    *state
+                }
                 // The same goes for what this replica has served before an interruption.
-                (_, true) if !is_settled && self.suspended => RangeState::Elsewhere,
+                (_, true) if (!is_settled || self.unconfirmed) && self.suspended => RangeState::Elsewhere,
                 (RangeState::Elsewhere, true) => RangeState::Owned { not_before: now },
                 (RangeState::Releasing, true) if self.unknown.is_none() => {
                     RangeState::Draining { since: now }
@@ -552,7 +560,8 @@ impl Ring {
                 RangeState::Owned { .. } | RangeState::Draining { .. } => {}
             }
         }
-        let is_changed = claims.ranges != before.ranges || claims.fresh != before.fresh;
+        let confirms = self.unconfirmed && !self.suspended && !claims.held_by(&self.identity).is_empty();
+        let is_changed = claims.ranges != before.ranges || claims.fresh != before.fresh || confirms;
         (is_changed || base.is_none()).then_some(ClaimsWrite { claims, base })
     }
 
@@ -603,7 +612,10 @@ impl Ring {
 
     pub(crate) fn written(&mut self, now: Clock, write: ClaimsWrite, result: WriteResult) {
         match result {
-            WriteResult::Stored(version) => self.observe_claims(now, write.claims, Some(version), false),
+            WriteResult::Stored(version) => {
+                self.unconfirmed &= self.suspended;
+                self.observe_claims(now, write.claims, Some(version), false);
+            }
             WriteResult::Unknown => self.unknown = Some(write.base),
         }
     }
