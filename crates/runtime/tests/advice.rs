@@ -31,7 +31,7 @@ fn compile(function: &str) -> String {
     let imports = "use std::sync::Arc;\n\
                    use rbuilder::k8s_openapi::api::core::v1::ConfigMap;\n\
                    use rbuilder::kube::api::DynamicObject;\n\
-                   use rbuilder::{Action, Controller, Ctx, Result};\n";
+                   use rbuilder::{Action, ApplySet, Controller, Ctx, Result};\n";
     std::fs::write(&source, format!("#![allow(unused)]\n{imports}{function}\n")).unwrap();
     let program = std::env::current_exe().unwrap();
     let dependencies = program.parent().unwrap();
@@ -88,4 +88,24 @@ fn compiler_names_the_remedy() {
                    fn control() { let _ = Controller::new(reconcile, ()); }";
     let missing = "`DynamicObject` is not a Kubernetes object of a kind that is known at compile time";
     check(control, &[missing, "`Controller::dynamic`"]);
+    let api = "fn api(map: Arc<ConfigMap>, ctx: Ctx<()>) { ctx.api::<ConfigMap>(&map); }";
+    check(
+        api,
+        &[
+            "`Arc<ConfigMap>` is not a Kubernetes object",
+            "pass the object: `&*object`",
+        ],
+    );
+    let status = "async fn status(map: &ConfigMap, ctx: Ctx<()>) -> Result<ConfigMap> {
+                      ctx.apply_status(map, ()).await
+                  }";
+    check(status, &["`ConfigMap` is not a Kubernetes object with a status"]);
+    let optional = "fn set(map: Option<ConfigMap>) -> ApplySet { ApplySet::new().add(map) }";
+    check(
+        optional,
+        &[
+            "Option<ConfigMap>` is not a Kubernetes object",
+            "`ApplySet::extend`",
+        ],
+    );
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use kube::api::{Patch, PatchParams};
 use kube::core::{ObjectMeta, Status};
 use kube::runtime::events::{Event, EventType, Reporter};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -402,7 +402,7 @@ impl<S> Ctx<S> {
     /// If `object` is cluster-scoped but `K` is namespaced, the API covers all namespaces. Every
     /// call is a request to the API server, so for a kind that's watched anyway,
     /// [`cached`](Self::cached) is cheaper.
-    pub fn api<K: Object>(&self, object: &impl Resource) -> Api<K> {
+    pub fn api<K: Object>(&self, object: &impl Watchable) -> Api<K> {
         <K::Scope as Scope>::api(self.client(), object.meta().namespace.as_deref())
     }
 

@@ -23,7 +23,8 @@ use super::{DynamicKind, Kind, Object, Watchable};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes object",
     label = "expected an object, such as one of a kind of `#[derive(CustomResource)]` or of k8s-openapi",
-    note = "if it is an `Arc` of an object, such as the argument of a reconcile function, pass the object: `&*object`"
+    note = "if it is an `Arc` of an object, such as the argument of a reconcile function, pass the object: `&*object`, or `(*object).clone()` where no reference is expected",
+    note = "if it is an `Option`, pass the object if there is one; `ApplySet::extend` takes the `Option`"
 )]
 pub trait AnyObject: Watchable + Serialize {
     /// Returns the kind if it is determined by the type.
@@ -138,11 +139,17 @@ mod source {
         }
     }
 
+    // The compiler names this trait rather than `WithStatus`, which would need it.
+    #[diagnostic::on_unimplemented(
+        message = "`{K}` is not a Kubernetes object with a status",
+        label = "expected an object of a kind with a status, such as one of `#[kube(status = \"…\")]`"
+    )]
     pub trait StatusSource<K> {
         type Status: Serialize;
         fn status_json(object: &K) -> Result<Option<Value>, serde_json::Error>;
     }
 
+    #[diagnostic::do_not_recommend]
     impl<K: Object + HasStatus<Status: Serialize>> StatusSource<K> for () {
         type Status = K::Status;
 
