@@ -163,7 +163,11 @@ impl<E: External> fmt::Debug for Remote<E> {
 #[must_use]
 pub fn new_id() -> String {
     let number = context::random().unwrap_or_else(|| rbuilder_testing::Random::new(1).next());
-    format!("{}{:012x}", crate::world::UID, number & 0xffff_ffff_ffff)
+    format!(
+        "00000000-0000{}{:012x}",
+        crate::world::UID,
+        number & 0xffff_ffff_ffff
+    )
 }
 
 /// Object-safe version of [`External`], whose associated constant rules out trait objects.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -42,7 +43,9 @@ pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 /// Label of the Pods of a Job, which remains when the Job is gone.
 pub(crate) const JOB_NAME: &str = "job-name";
 
-pub(crate) const UID: &str = "00000000-0000-4000-8000-";
+/// What the identifiers of the fake server and of external systems have in common, after 13 other
+/// characters and before 12.
+pub(crate) const UID: &str = "-4000-8000-";
 
 /// Identifies an object by kind, namespace and name, e.g. `deployments.apps default/sample`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -515,16 +518,18 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
                 *text = "<time>".to_owned();
             }
             // IDs may also be embedded in longer strings.
-            while let Some(start) = text.find(UID) {
-                let end = (start + UID.len() + 12).min(text.len());
-                if !text.is_char_boundary(end) {
-                    break;
-                }
-                text.replace_range(start..end, "<uid>");
+            while let Some(uid) = text.find(UID).and_then(|middle| uid_at(text, middle)) {
+                text.replace_range(uid, "<uid>");
             }
         }
         _ => {}
     }
+}
+
+/// Returns where the identifier is whose middle starts at the given position.
+fn uid_at(text: &str, middle: usize) -> Option<Range<usize>> {
+    let uid = middle.checked_sub(13)?..(middle + UID.len() + 12).min(text.len());
+    text.get(uid.clone()).map(|_| uid)
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -336,8 +336,7 @@ impl ApiServer {
     /// Sets whether lists and watches apply the `shardSelector` from now on. By default it's
     /// ignored, as it is by API servers without the feature gate `ShardedListAndWatch`.
     ///
-    /// UIDs of objects created afterwards are spread over the hash space. Open watches don't
-    /// change. Tests can therefore toggle this while an operator is running, to simulate an upgrade
+    /// Open watches don't change. Tests can therefore toggle this while an operator is running, to simulate an upgrade
     /// of a control plane with several API servers.
     pub fn sharding(&self, enabled: bool) {
         self.shared.state().sharding = Some(enabled);

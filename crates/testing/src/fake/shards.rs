@@ -131,8 +131,11 @@ fn parse_bound(name: &str, text: &str) -> Result<u128, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
+    use super::super::store::State;
     use super::*;
 
     /// Messages taken from kube-apiserver 1.37.2.
@@ -196,5 +199,12 @@ mod tests {
             shard.to_text(),
             "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')"
         );
+    }
+
+    #[test]
+    fn generated_uids_are_spread_over_the_ranges() {
+        let mut state = State::new(std::iter::empty());
+        let sixteenths: BTreeSet<u64> = (0..200).map(|_| hash(&state.uid()) >> 60).collect();
+        assert_eq!(sixteenths.len(), 16);
     }
 }

@@ -339,12 +339,9 @@ impl State {
     /// Generates a uid that looks like a UUID but is the same in every run.
     pub(super) fn uid(&mut self) -> String {
         let name = self.take_name();
-        // Our UIDs differ only in the last digits, which barely affect the shard hash. Mix the
-        // leading digits as well, since real UIDs are random.
-        let spread = match self.sharding {
-            Some(_) => name.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            None => 0,
-        };
+        // The last digits barely affect the shard hash, so that all objects would be in one range. Mix
+        // the leading digits as well, since real UIDs are random.
+        let spread = name.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         format!(
             "{:08x}-{:04x}-4000-8000-{name:012x}",
             spread >> 32,
