@@ -418,11 +418,11 @@ impl<S> Ctx<S> {
     /// versions of Kubernetes. If you just want to set a label on such an object, use
     /// [`patch`](Self::patch) or a [`DynamicObject`](kube::api::DynamicObject).
     ///
-    /// No request is made if the same apply was sent before, and a cache shows that the object
-    /// hasn't changed since, so a no-op resync is free. It returns the result of the earlier apply,
-    /// without `managedFields`. The values of Secrets aren't remembered, only a keyed hash of them: the
-    /// result contains the values of `object`. A Secret that also has values of others is always sent
-    /// unless whole Secrets are [cached](Self::cached).
+    /// No request is made if this process has sent the same apply before, and a cache shows that the
+    /// object hasn't changed since, so a no-op resync is free. It returns the result of the earlier
+    /// apply, without `managedFields`. The values of Secrets aren't remembered, only a keyed hash of
+    /// them: the result contains the values of `object`. A Secret that also has values of others is
+    /// always sent unless whole Secrets are [cached](Self::cached).
     ///
     /// # Errors
     ///
