@@ -64,6 +64,22 @@ fn equivalent_markers_are_suggested_until_the_source_has_them() {
     assert_eq!(offered(&folder), [Value::Null; 0]);
 }
 
+/// kube-apiserver grants no URL for a wildcard of resources, but URLs for one that ends in `*`.
+#[test]
+fn markers_of_urls_are_suggested_until_the_source_grants_them() {
+    let role = format!("{ROLE}- nonResourceURLs: [/metrics]\n  verbs: [get]\n");
+    let folder = package(&[("deploy/rbac.yaml", &format!("{role}---\n{BINDING}"))]);
+    let marked = |markers: &str| format!("use rbuilder::rbac;\n{MAIN}{markers}\nfn reconcile() {{}}\n");
+    let all = r#"#[rbac(groups = "*", resources = "*", verbs = "*")]"#;
+    let own = r#"#[rbac(urls = "/metrics", verbs = "get")]"#;
+    folder.write("src/main.rs", &marked(all));
+    assert_eq!(offered(&folder)[0]["markers"], serde_json::json!([own]));
+    for urls in [own, r#"#[rbac(urls = "/met*", verbs = "get")]"#] {
+        folder.write("src/main.rs", &marked(&format!("{all}\n{urls}")));
+        assert_eq!(offered(&folder), [Value::Null; 0], "{urls}");
+    }
+}
+
 /// The calls need other permissions than `ROLE` grants.
 const CALLS: &str = "use k8s_openapi::api::core::v1::{ConfigMap, Secret};\nuse kube::{Api, Client};\n\nasync fn read(client: Client) {\n    let cups: Api<Cup> = Api::all(client.clone());\n    cups.list(&p).await;\n    let secrets: Api<Secret> = Api::all(client.clone());\n    secrets.get(\"a\").await;\n    let maps: Api<ConfigMap> = Api::all(client.clone());\n    maps.get(\"a\").await;\n    maps.get(\"b\").await;\n    elsewhere::sweep(client);\n}\n";
 

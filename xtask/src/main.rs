@@ -34,6 +34,7 @@ mod helm;
 mod image;
 mod imported;
 mod kubectl;
+mod kubernetes;
 mod library;
 mod makefile;
 mod oracle;
@@ -121,6 +122,8 @@ enum Task {
     Makefile,
     /// Build scaffolds with the library from a git repository and from a path, without this checkout
     Library,
+    /// Record how kube-apiserver applies the rules that `rbuilder-kubernetes` repeats (needs Go, curl)
+    Kubernetes(Check),
     /// Record kube-apiserver's responses to the mutation corpus
     Mutations(Check),
     /// Record kube-apiserver's responses to writes of custom resources
@@ -190,6 +193,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Image(args) => image::check_image(args),
         Task::Makefile => makefile::check_makefile(),
         Task::Library => library::check_sources(),
+        Task::Kubernetes(args) => kubernetes::record(args),
         Task::Mutations(args) => records::record_mutations(args),
         Task::Objects(args) => records::record_objects(args),
         Task::Oracle(args) => oracle::record_manifests(args),

@@ -1,22 +1,20 @@
-//! Permissions granted by roles and requested by markers, and the markers of rules.
-
-use std::collections::BTreeSet;
+//! Rules that markers request, and the markers of rules.
 
 use rbuilder_generator::rbac::check_marker;
 use rbuilder_generator::{RBAC_URL_VERBS, RBAC_VERBS};
+use rbuilder_kubernetes::rbac;
 use serde_json::Value;
 
 use super::attributes::{print_attribute, quoted};
 
+/// A rule with its role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rule {
-    pub(super) groups: Vec<String>,
-    pub(super) resources: Vec<String>,
-    pub(super) names: Vec<String>,
-    pub(super) urls: Vec<String>,
-    pub(super) verbs: Vec<String>,
-    pub(super) namespace: String,
-    pub(super) role: String,
+    pub(super) granted: rbac::Rule,
+    /// `None` in a ClusterRole.
+    pub(super) namespace: Option<String>,
+    /// The name that a marker states for the role.
+    pub(super) role: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -37,22 +35,6 @@ impl MarkedRule {
     }
 }
 
-/// A single permission: namespace, group or URL, resource, name and verb.
-pub(super) type Permission = (String, String, String, String, String);
-
-pub(super) fn is_granted(wanted: &Permission, granted: &BTreeSet<Permission>) -> bool {
-    let (namespace, group, resource, name, verb) = wanted;
-    let is = |own: &String, wanted: &String| own == wanted || own == "*";
-    granted.contains(wanted)
-        || granted.iter().any(|own| {
-            (own.0 == *namespace || own.0.is_empty())
-                && is(&own.1, group)
-                && is(&own.2, resource)
-                && (own.3 == *name || own.3.is_empty())
-                && is(&own.4, verb)
-        })
-}
-
 pub(super) fn list_strings(list: &Value) -> Vec<String> {
     let items = list.as_array().into_iter().flatten();
     items
@@ -64,16 +46,12 @@ pub(super) fn is_role(object: &Value) -> bool {
     object["kind"] == "ClusterRole" || object["kind"] == "Role"
 }
 
-pub(super) fn permissions_of(role: &Value) -> BTreeSet<Permission> {
-    let rules = Rule::of_role(role).into_iter();
-    rules.flat_map(|rule| rule.permissions()).collect()
-}
-
 impl Rule {
     /// Parses a marker, e.g. `kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list`.
     /// Returns `None` for other markers.
     pub(super) fn parse_marker(marker: &str) -> Option<Rule> {
         let mut rule = Rule::default();
+        let granted = &mut rule.granted;
         for argument in split_arguments(marker.strip_prefix("kubebuilder:rbac:")?) {
             let (key, value) = argument.split_once('=')?;
             let words = || -> Vec<String> {
@@ -88,17 +66,17 @@ impl Rule {
             let named = || words().into_iter().filter(|word| !word.is_empty());
             match key.trim() {
                 "groups" => {
-                    rule.groups = words()
+                    granted.groups = words()
                         .into_iter()
                         .map(|group| if group == "core" { String::new() } else { group })
                         .collect()
                 }
-                "resources" => rule.resources = named().collect(),
-                "resourceNames" => rule.names = named().collect(),
-                "urls" => rule.urls = named().collect(),
-                "verbs" => rule.verbs = named().map(|verb| verb.to_lowercase()).collect(),
-                "namespace" => rule.namespace = words().concat(),
-                "roleName" => rule.role = words().concat(),
+                "resources" => granted.resources = named().collect(),
+                "resourceNames" => granted.names = named().collect(),
+                "urls" => granted.urls = named().collect(),
+                "verbs" => granted.verbs = named().map(|verb| verb.to_lowercase()).collect(),
+                "namespace" => rule.namespace = named().next(),
+                "roleName" => rule.role = named().next(),
                 _ => return None,
             }
         }
@@ -106,82 +84,48 @@ impl Rule {
     }
 
     pub(super) fn of_role(role: &Value) -> Vec<Rule> {
-        let rules = role["rules"].as_array().into_iter().flatten();
+        let rules = rbac::Rule::list(role).into_iter();
         rules
-            .map(|rule| Rule {
-                groups: list_strings(&rule["apiGroups"]),
-                resources: list_strings(&rule["resources"]),
-                names: list_strings(&rule["resourceNames"]),
-                urls: list_strings(&rule["nonResourceURLs"]),
-                verbs: list_strings(&rule["verbs"]),
-                namespace: role["metadata"]["namespace"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
-                role: String::new(),
+            .map(|granted| Rule {
+                granted,
+                namespace: role["metadata"]["namespace"].as_str().map(str::to_owned),
+                role: None,
             })
             .collect()
     }
 
-    pub(super) fn permissions(&self) -> BTreeSet<Permission> {
-        let mut found = BTreeSet::new();
-        let names = if self.names.is_empty() {
-            vec![String::new()]
-        } else {
-            self.names.clone()
-        };
-        for verb in &self.verbs {
-            for url in &self.urls {
-                found.insert((
-                    self.namespace.clone(),
-                    url.clone(),
-                    String::new(),
-                    String::new(),
-                    verb.clone(),
-                ));
-            }
-            for group in &self.groups {
-                for resource in &self.resources {
-                    found.extend(names.iter().map(|name| {
-                        (
-                            self.namespace.clone(),
-                            group.clone(),
-                            resource.clone(),
-                            name.clone(),
-                            verb.clone(),
-                        )
-                    }));
-                }
-            }
-        }
-        found
+    pub(super) fn permissions(&self) -> Vec<rbac::Permission> {
+        self.granted.permissions(self.namespace.as_deref())
     }
 
     /// Formats the rule as a Rust attribute. The error is the generator's reason for rejecting it.
     fn print(&self) -> Result<String, String> {
-        let is_whole = !self.groups.is_empty() && !self.resources.is_empty();
-        if self.verbs.is_empty()
-            || is_whole != self.urls.is_empty()
-            || !self.urls.is_empty() && !self.namespace.is_empty()
-        {
+        let rbac::Rule {
+            groups,
+            resources,
+            names,
+            urls,
+            verbs,
+        } = &self.granted;
+        let is_whole = !groups.is_empty() && !resources.is_empty();
+        if verbs.is_empty() || is_whole != urls.is_empty() || !urls.is_empty() && self.namespace.is_some() {
             return Err("it needs verbs, and either groups with resources or URLs".to_owned());
         }
-        let known = if self.urls.is_empty() {
+        let known = if urls.is_empty() {
             RBAC_VERBS
         } else {
             RBAC_URL_VERBS
         };
-        let (verbs, custom_verbs): (Vec<_>, Vec<_>) = self
-            .verbs
+        let (verbs, custom_verbs): (Vec<_>, Vec<_>) = verbs
             .iter()
             .cloned()
             .partition(|verb| known.contains(&verb.as_str()));
         let mut arguments = Vec::new();
         for (key, words) in [
-            ("groups", &self.groups),
-            ("resources", &self.resources),
-            ("resource_names", &self.names),
-            ("urls", &self.urls),
+            ("groups", groups),
+            ("resources", resources),
+            ("resource_names", names),
+            ("urls", urls),
             ("verbs", &verbs),
             ("custom_verbs", &custom_verbs),
         ] {
@@ -190,7 +134,7 @@ impl Rule {
             }
         }
         for (key, word) in [("namespace", &self.namespace), ("role_name", &self.role)] {
-            if !word.is_empty() {
+            if let Some(word) = word {
                 arguments.push(format!("{key} = {}", quoted(word)));
             }
         }

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use rbuilder_generator::OutputFile;
+use rbuilder_kubernetes::rbac::{self, Permission, is_granted, permissions_of};
 use rbuilder_yaml::parse_documents;
 use serde_json::Value;
 
-use super::permissions::{MarkedRule, Permission, Rule, is_granted, is_role, permissions_of};
+use super::permissions::{MarkedRule, Rule, is_role};
 use crate::crd_file::{FILLED_IN, without_template};
 use crate::paths::folder_of;
 use crate::tree::Tree;
@@ -78,7 +79,7 @@ impl WrittenRole {
     }
 
     fn names_group(&self, groups: &BTreeSet<String>) -> bool {
-        let rules = Rule::of_role(&self.value);
+        let rules = rbac::Rule::list(&self.value);
         rules
             .iter()
             .any(|rule| rule.groups.iter().any(|group| groups.contains(group)))
@@ -190,7 +191,8 @@ pub(super) fn offer_markers(roles: Vec<WrittenRole>, generated: Option<&OutputFi
             {
                 continue;
             }
-            let subject = [rule.resources.join(", "), rule.urls.join(", ")].concat();
+            let subject = [&rule.granted.resources, &rule.granted.urls].map(|names| names.join(", "));
+            let subject = subject.concat();
             match MarkedRule::new(rule) {
                 Ok(marked) if marked.marker.contains(FILLED_IN) => {
                     without_marker.push(format!("{subject}: Helm fills in parts of the rule"));

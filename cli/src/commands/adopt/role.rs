@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::Result;
 use rbuilder_generator::rbac::{DraftedCall, DraftedRole, NeededPermission, Unfollowed, draft_role};
 use rbuilder_generator::{FileRange, Sources};
+use rbuilder_kubernetes::rbac::{Permission, Rule, Target, is_granted};
 use serde_json::{Value, json};
 
 use crate::commands::manifests::{self, Request};
-use crate::commands::permissions::{Permission, Rule, is_granted};
 use crate::commands::written_roles::{WrittenRole, find_written_roles};
 use crate::count::counted;
 use crate::flags::{AdoptFlags, Output};
@@ -181,45 +181,45 @@ fn locate(place: &FileRange, sources: &dyn Sources) -> String {
 }
 
 fn permission_of(needed: &NeededPermission) -> Permission {
-    let (group, resource) = (needed.group.clone(), needed.resource.clone());
-    (
-        String::new(),
-        group,
-        resource,
-        String::new(),
-        needed.verb.to_owned(),
-    )
+    Permission {
+        namespace: None,
+        target: Target::Resource {
+            group: needed.group.clone(),
+            resource: needed.resource.clone(),
+            name: None,
+        },
+        verb: needed.verb.to_owned(),
+    }
 }
 
 /// A role's permissions on resources, as if granted for all namespaces and names.
 fn permissions_anywhere(role: &WrittenRole) -> BTreeSet<Permission> {
-    let rules = Rule::of_role(&json!({ "rules": role.rules() }));
-    let permissions = rules.iter().filter(|rule| rule.urls.is_empty()).flat_map(|rule| {
-        let mut rule = rule.clone();
-        // The objects of a call are unknown.
-        rule.names.clear();
-        rule.permissions()
+    let rules = role.rules();
+    let permissions = rules.iter().map(Rule::read).flat_map(|rule| {
+        // The objects of a call are unknown, and calls need no URL.
+        let (names, urls) = Default::default();
+        Rule { names, urls, ..rule }.permissions(None)
     });
     permissions.collect()
 }
 
 fn is_called(permission: &Permission, drafted: &BTreeSet<Permission>) -> bool {
-    let alone = BTreeSet::from([permission.clone()]);
-    let (_, group, resource, _, verb) = permission;
     drafted.iter().any(|needed| {
         // The permission to list or watch objects covers reading each of them.
-        let is_read = verb == "get"
-            && needed.1 == *group
-            && needed.2 == *resource
-            && matches!(needed.4.as_str(), "list" | "watch");
-        is_read || is_granted(needed, &alone)
+        let is_read = permission.verb == "get"
+            && needed.target == permission.target
+            && matches!(needed.verb.as_str(), "list" | "watch");
+        is_read || permission.grants(needed)
     })
 }
 
 /// Groups verbs by `resource.group`.
 fn by_resource<'p>(permissions: impl Iterator<Item = &'p Permission>) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (_, group, resource, _, verb) in permissions {
+    for Permission { target, verb, .. } in permissions {
+        let Target::Resource { group, resource, .. } = target else {
+            continue;
+        };
         let name = match (group.as_str(), resource.split_once('/')) {
             ("", _) => resource.clone(),
             (group, Some((plural, part))) => format!("{plural}.{group}/{part}"),

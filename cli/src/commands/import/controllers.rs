@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use rbuilder_kubernetes::rbac::{Permission, Target};
 
 use super::composed::{Composed, Ported};
 use super::kinds::Leftover;
 use super::rust_paths::{FoundType, GoTypes};
-use crate::commands::permissions::{MarkedRule, Permission, Rule};
+use crate::commands::permissions::{MarkedRule, Rule};
 use crate::edit::rust;
 use rbuilder_go_project::{Builder, GoFile, GoProject, OtherCall};
 
@@ -338,13 +339,14 @@ impl<'a> ControllerEdit<'a> {
 
     /// Replaces the scaffolded permissions with the original's, which are a superset.
     fn set_permissions(&mut self, rules: &[MarkedRule], (group, plural): (&str, &str)) {
+        let target = Target::Resource {
+            group: group.to_owned(),
+            resource: plural.to_owned(),
+            name: None,
+        };
         let has_own = rules.iter().any(|MarkedRule { rule, .. }| {
-            let has = |list: &[String], word: &str| list.iter().any(|item| item == word || item == "*");
-            has(&rule.groups, group)
-                && has(&rule.resources, plural)
-                && has(&rule.verbs, "watch")
-                && has(&rule.verbs, "list")
-                && rule.namespace.is_empty()
+            let grants = |verb| rule.granted.grants(verb, &target);
+            rule.namespace.is_none() && grants("watch") && grants("list")
         });
         let Some(function) = self.text.find("pub async fn reconcile(") else {
             return;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::rbac::{Permission, is_granted, permissions_of};
 use serde_json::Value;
 
 use super::applied::{AppliedObject, Objects, text};
-use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
+use crate::commands::permissions::is_role;
 
 pub(super) struct Accounts {
     pub(super) theirs: String,
@@ -43,7 +44,7 @@ pub(super) fn find_counterparts(
         });
         // A wildcard counts as one permission but grants the most, so compare wildcards first.
         let breadth = |granted: &BTreeSet<Permission>| {
-            let wildcards = granted.iter().filter(|permission| permission.4 == "*").count();
+            let wildcards = granted.iter().filter(|permission| permission.verb == "*").count();
             (wildcards, granted.len())
         };
         let closest = matching.min_by_key(|(_, granted)| breadth(granted));

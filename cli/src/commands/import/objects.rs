@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_kubernetes::rbac::{Permission, Target, is_granted, permissions_of};
 use serde_json::Value;
 
 use super::applied::{AppliedObject, find_objects};
@@ -9,7 +10,7 @@ use super::comparison::{Match, Report, differing_keys, is_within, show_change};
 use super::counterparts::{Accounts, account_of, find_counterparts, subjects_of};
 use super::deployment::find_account;
 use super::permissions::compare_permissions;
-use crate::commands::permissions::{Permission, is_granted, is_role, permissions_of};
+use crate::commands::permissions::is_role;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use rbuilder_go_project::GoProject;
@@ -164,9 +165,11 @@ const ELECTION: &[(&str, &str)] = &[
 ];
 
 fn compare_role(what: &str, before: &Value, after: &Value, rows: &mut Rows<'_>) {
-    let is_of_election = |permission: &Permission| {
-        what == "Role leader-election-role"
-            && ELECTION.contains(&(permission.1.as_str(), permission.2.as_str()))
+    let is_of_election = |permission: &Permission| match &permission.target {
+        Target::Resource { group, resource, .. } => {
+            what == "Role leader-election-role" && ELECTION.contains(&(group, resource))
+        }
+        Target::Url(_) => false,
     };
     let (theirs, ours) = (permissions_of(before), permissions_of(after));
     let needed: BTreeSet<Permission> = theirs

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_kubernetes::rbac::{Permission, Target, is_granted};
+
 use super::comparison::{Match, prefixed};
-use crate::commands::permissions::{Permission, is_granted};
 
 /// Compares the permissions of two roles. Describes missing permissions, or else additional ones.
 pub(super) fn compare_permissions(
@@ -23,21 +24,28 @@ pub(super) fn compare_permissions(
     }
 }
 
-fn show_permission((namespace, group, resource, name, verb): &Permission) -> String {
-    let group = if group.is_empty() {
-        String::new()
-    } else {
-        format!("{group}/")
+fn show_permission(permission: &Permission) -> String {
+    let Permission {
+        namespace,
+        target,
+        verb,
+    } = permission;
+    let target = match target {
+        Target::Url(url) => url.clone(),
+        Target::Resource {
+            group,
+            resource,
+            name,
+        } => {
+            let group = if group.is_empty() {
+                ""
+            } else {
+                &format!("{group}/")
+            };
+            let name = name.as_ref().map(|name| format!(" {name}"));
+            format!("{group}{resource}{}", name.unwrap_or_default())
+        }
     };
-    let place = if namespace.is_empty() {
-        String::new()
-    } else {
-        format!(" in {namespace}")
-    };
-    let name = if name.is_empty() {
-        String::new()
-    } else {
-        format!(" {name}")
-    };
-    format!("{verb} {group}{resource}{name}{place}")
+    let place = namespace.as_ref().map(|namespace| format!(" in {namespace}"));
+    format!("{verb} {target}{}", place.unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_kubernetes::rbac::{Permission, permissions_of};
 use serde_json::Value;
 
 use super::comparison::{Match, Report, differing_keys, read_planned, show_change};
@@ -13,7 +14,7 @@ use super::published::{find_published, webhooks_of};
 use super::webhooks::REVIEW_VERSIONS;
 use super::workload::compare_deployments;
 use crate::commands::adopt::{Comparison, Verdict};
-use crate::commands::permissions::{Permission, is_role, permissions_of};
+use crate::commands::permissions::is_role;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use rbuilder_go_project::GoProject;

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_generator::rbac::normalize;
+use rbuilder_generator::rbac::rule_of;
 use rbuilder_generator::{
     Diagnostic, FileRange, LeftOut, MarkKind, Options, Sources, Standing, StandingMarker, Webhook,
     WebhookKind, find_standing_markers,
 };
+use rbuilder_kubernetes::rbac::{Permission, is_granted, permissions_of};
 
 use super::definition::{ChangedFile, Definition, Version, read_objects};
 use super::layout::Layout;
-use super::permissions::{Granted, Permission, lost_permissions};
 use crate::plan::{Change, Plan};
 
 /// Reports each marker in the source whose output would be removed from the manifests.
@@ -115,6 +115,18 @@ fn lost_versions(file: &ChangedFile, written: &[Definition<'_>]) -> Vec<LostPart
     lost
 }
 
+fn lost_permissions(before: &str, after: &str) -> Vec<Permission> {
+    let granted = |text: &str| -> BTreeSet<Permission> {
+        let roles = read_objects(text).into_iter();
+        roles.flat_map(|role| permissions_of(&role)).collect()
+    };
+    let kept = granted(after);
+    let before = granted(before).into_iter();
+    before
+        .filter(|permission| !is_granted(permission, &kept))
+        .collect()
+}
+
 fn lost_webhooks(before: &str, after: &str) -> Vec<LostPart> {
     let named = |text: &str| -> BTreeSet<(bool, String)> {
         let configurations = read_objects(text).into_iter();
@@ -165,13 +177,11 @@ impl Lost {
                 },
             ) => (group, plural, version) == (its_group, its_plural, its_version),
             (LostPart::Permissions(permissions), StandingMarker::Rule(rule)) => {
-                let granted: Vec<Granted> = normalize([rule])
-                    .into_iter()
-                    .map(|policy| Granted::of(rule.namespace.as_deref(), policy))
-                    .collect();
+                let granted = rule_of(rule).permissions(rule.namespace.as_deref());
+                let granted: BTreeSet<Permission> = granted.into_iter().collect();
                 permissions
                     .iter()
-                    .any(|permission| granted.iter().any(|granted| granted.covers(permission)))
+                    .any(|permission| is_granted(permission, &granted))
             }
             (LostPart::Webhook { kind, name }, StandingMarker::Webhook(webhook, types)) => {
                 *kind == webhook.kind && is_named(webhook, types, name)
@@ -182,7 +192,7 @@ impl Lost {
             }
             (LostPart::Permissions(permissions), StandingMarker::Hidden(MarkKind::Rbac, text)) => permissions
                 .iter()
-                .any(|permission| text.contains(permission.subject())),
+                .any(|permission| text.contains(permission.target.as_str())),
             (LostPart::Webhook { .. }, StandingMarker::Hidden(MarkKind::Webhook, _)) => true,
             _ => false,
         }
@@ -267,4 +277,45 @@ pub(super) fn add_losses(diagnostics: &mut Vec<Diagnostic>, losses: Vec<Diagnost
         !losses.iter().any(is_same_file)
     });
     diagnostics.extend(losses);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(rules: &str) -> String {
+        format!("kind: ClusterRole\nmetadata:\n  name: a\nrules:\n{rules}")
+    }
+
+    fn check(before: &str, after: &str, expected: &[&str]) {
+        let lost: Vec<String> = lost_permissions(&role(before), &role(after))
+            .into_iter()
+            .map(|lost| format!("{} {}", lost.verb, lost.target.as_str()))
+            .collect();
+        assert_eq!(lost, expected, "{before} -> {after}");
+    }
+
+    #[test]
+    fn reports_lost_permissions() {
+        let pods = "- {apiGroups: [''], resources: [pods], verbs: [get, list]}\n";
+        check(pods, pods, &[]);
+        check(pods, "", &["get pods", "list pods"]);
+        check(
+            pods,
+            "- {apiGroups: [''], resources: [pods], verbs: [list]}",
+            &["get pods"],
+        );
+        check(pods, "- {apiGroups: ['*'], resources: ['*'], verbs: ['*']}", &[]);
+        check(
+            pods,
+            "- {apiGroups: [''], resources: [pods], resourceNames: [a], verbs: [get, list]}",
+            &["get pods", "list pods"],
+        );
+        check(
+            "- {nonResourceURLs: [/metrics/x], verbs: [get]}",
+            "- {nonResourceURLs: [/metrics/*], verbs: [get]}",
+            &[],
+        );
+        assert!(lost_permissions("rules: [", "").is_empty());
+    }
 }

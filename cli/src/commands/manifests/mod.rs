@@ -11,7 +11,6 @@ mod kept;
 mod layout;
 mod loss;
 mod nothing;
-mod permissions;
 mod project_keys;
 mod removed;
 mod rendered;

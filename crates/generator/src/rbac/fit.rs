@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::rbac::Target;
 use rbuilder_syntax::RbacRule;
 
 use super::marker::{Permission, find_namespace, write_marker};
+use super::normalize::rule_of;
 use crate::gap::{Gap, GapSort};
 use crate::package::{Package, PlacedRule};
 use crate::permissions::{Need, Needs, REQUEST_VERBS, Strength, Unseen, Why};
@@ -219,20 +221,15 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
 /// Returns true if the rule grants the permission, regardless of the names and namespaces of the
 /// objects.
 pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
-    let group = |group: &String| {
-        group == "*" || *group == permission.group || group == "core" && permission.group.is_empty()
+    let mut rule = rule_of(rule);
+    // When an object is created, the API server does not know its name yet.
+    if verb != "create" {
+        rule.names.clear();
+    }
+    let target = Target::Resource {
+        group: permission.group.clone(),
+        resource: permission.resource.clone(),
+        name: None,
     };
-    let resource = |resource: &String| {
-        resource == "*"
-            || *resource == permission.resource
-            || match (resource.strip_prefix("*/"), permission.resource.split_once('/')) {
-                (Some(any), Some((_, part))) => any == part,
-                _ => false,
-            }
-    };
-    rule.groups.iter().any(group)
-        && rule.resources.iter().any(resource)
-        && rule.verbs.iter().any(|allowed| allowed == "*" || allowed == verb)
-        // When an object is created, the API server does not know its name yet.
-        && (rule.resource_names.is_empty() || verb != "create")
+    rule.grants(verb, &target)
 }

@@ -22,7 +22,7 @@ use crate::report::Report;
 use crate::{Options, OutputFile, yaml};
 
 pub use draft::{DraftedCall, DraftedMarker, DraftedRole, NeededPermission, Unfollowed, draft_role};
-pub use normalize::{PolicyRule, normalize};
+pub use normalize::{PolicyRule, normalize, rule_of};
 
 /// The role that a rule belongs to. Sorted as in the output: ClusterRoles first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::rbac::Rule;
 use rbuilder_syntax::RbacRule;
 
 type Names = BTreeSet<String>;
@@ -105,6 +106,18 @@ fn single_resources(rule: &RbacRule) -> Vec<PolicyRule> {
         ..whole.clone()
     };
     rule.resources.iter().map(of).collect()
+}
+
+/// Returns the rule that a marker requests.
+#[must_use]
+pub fn rule_of(marker: &RbacRule) -> Rule {
+    Rule {
+        groups: marker.groups.iter().map(|group| core_is_empty(group)).collect(),
+        resources: marker.resources.clone(),
+        names: marker.resource_names.clone(),
+        urls: marker.urls.clone(),
+        verbs: marker.verbs.clone(),
+    }
 }
 
 fn core_is_empty(group: &str) -> String {

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_judge::go;
+use rbuilder_kubernetes::rbac::{Permission, Rule, Target};
 use serde_json::Value;
 
 use super::failure::Failure;
 use super::identity::groups_of;
 use super::kinds::{ResourceId, string_at};
-use super::roles::{Grant, Rule};
+use super::roles::Grant;
 use super::store::State;
 use super::write::Writer;
 
@@ -83,7 +84,7 @@ impl State {
         }
         let rules = match is_binding {
             true => self.rules_of(writer, resource, string_at(object, "/roleRef/name"))?,
-            false => rules_in(&object["rules"]),
+            false => Rule::list(object),
         };
         let missing = missing_rights(&rules, self.roles.grants_in(namespace));
         if missing.is_empty() {
@@ -116,12 +117,8 @@ impl State {
         );
         // The message names the resource of the request.
         let role = role.ok_or_else(|| Failure::not_found(writer.id(), name))?;
-        Ok(rules_in(&role["rules"]))
+        Ok(Rule::list(role))
     }
-}
-
-fn rules_in(rules: &Value) -> Vec<Rule> {
-    rules.as_array().into_iter().flatten().map(Rule::read).collect()
 }
 
 /// The garbage collector and owners may always change these.
@@ -138,106 +135,46 @@ fn changes_only_ownership(old: &Value, new: &Value) -> bool {
     rest(old) == rest(new)
 }
 
-/// One permission of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Right<'r> {
-    Resource {
-        group: &'r str,
-        resource: &'r str,
-        name: Option<&'r str>,
-    },
-    Path(&'r str),
-}
-
 /// Returns the rights that no grant covers, in the server's format.
 fn missing_rights<'g>(rules: &[Rule], grants: impl Iterator<Item = &'g Grant> + Clone) -> Vec<String> {
-    let mut missing: BTreeMap<Right<'_>, Vec<&str>> = BTreeMap::new();
-    for (right, verb) in rules.iter().flat_map(rights_of) {
-        let is_covered = grants.clone().any(|grant| covers(&grant.rule, &right, verb));
-        if !is_covered {
-            missing.entry(right).or_default().push(verb);
+    let mut missing: BTreeMap<Target, Vec<String>> = BTreeMap::new();
+    for Permission { target, verb, .. } in rules.iter().flat_map(|rule| rule.permissions(None)) {
+        if !grants.clone().any(|grant| grant.rule.grants(&verb, &target)) {
+            missing.entry(target).or_default().push(verb);
         }
     }
     let shown: BTreeSet<String> = missing
         .iter()
-        .flat_map(|(right, verbs)| show(right, verbs))
+        .flat_map(|(target, verbs)| show(target, verbs))
         .collect();
     shown.into_iter().collect()
 }
 
-fn rights_of(rule: &Rule) -> Vec<(Right<'_>, &str)> {
-    let mut rights = Vec::new();
-    for group in &rule.groups {
-        for resource in &rule.resources {
-            let mut names: Vec<Option<&str>> = rule.names.iter().map(|name| Some(name.as_str())).collect();
-            if names.is_empty() {
-                names.push(None);
-            }
-            for verb in &rule.verbs {
-                let all = names.iter().map(|name| Right::Resource {
-                    group,
-                    resource,
-                    name: *name,
-                });
-                rights.extend(all.map(|right| (right, verb.as_str())));
-            }
-        }
-    }
-    for path in &rule.paths {
-        rights.extend(rule.verbs.iter().map(|verb| (Right::Path(path), verb.as_str())));
-    }
-    rights
-}
-
-fn covers(rule: &Rule, right: &Right<'_>, verb: &str) -> bool {
-    let has = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-    if !has(&rule.verbs, verb) {
-        return false;
-    }
-    match right {
-        Right::Resource {
-            group,
-            resource,
-            name,
-        } => {
-            let any_of = resource.split_once('/').map(|(_, part)| format!("*/{part}"));
-            let is_named = rule.names.is_empty()
-                || name.is_some_and(|name| rule.names.iter().any(|known| known == name));
-            is_named
-                && has(&rule.groups, group)
-                && (has(&rule.resources, resource) || any_of.is_some_and(|any| rule.resources.contains(&any)))
-        }
-        Right::Path(path) => rule.paths.iter().any(|known| {
-            known == path
-                || known
-                    .strip_suffix('*')
-                    .is_some_and(|start| path.starts_with(start.trim_end_matches('*')))
-        }),
-    }
-}
-
 /// Formats rights like Go's `CompactString`. Verbs of a path aren't combined.
-fn show(right: &Right<'_>, verbs: &[&str]) -> Vec<String> {
+fn show(target: &Target, verbs: &[String]) -> Vec<String> {
     let list = |items: &[&str]| {
         let items: Vec<String> = items.iter().map(|item| go::quote(item)).collect();
         format!("[{}]", items.join(" "))
     };
-    match right {
-        Right::Resource {
+    let verbs: Vec<&str> = verbs.iter().map(String::as_str).collect();
+    match target {
+        Target::Resource {
             group,
             resource,
             name,
         } => {
-            let names = name.map(|name| format!(", ResourceNames:{}", list(&[name])));
+            let names = name
+                .as_ref()
+                .map(|name| format!(", ResourceNames:{}", list(&[name])));
             vec![format!(
                 "{{APIGroups:{}, Resources:{}{}, Verbs:{}}}",
                 list(&[group]),
                 list(&[resource]),
                 names.unwrap_or_default(),
-                list(verbs)
+                list(&verbs)
             )]
         }
-        Right::Path(path) => verbs
+        Target::Url(path) => verbs
             .iter()
             .map(|verb| format!("{{NonResourceURLs:{}, Verbs:{}}}", list(&[path]), list(&[verb])))
             .collect(),

@@ -1,12 +1,12 @@
 //! Roles: the requests that the operator's client may make, and those that it made.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use rbuilder_kubernetes::rbac::{Permission as Access, Rule, Target};
 use serde_json::{Value, json};
 
 use super::escalation::{Escalation, RBAC};
@@ -68,13 +68,15 @@ impl Permission {
         }
     }
 
-    fn access(&self) -> Access<'_> {
+    fn access(&self) -> Access {
         Access {
-            verb: self.verb.as_str(),
-            group: &self.group,
-            resource: Cow::Owned(self.resource()),
-            namespace: self.namespace.as_deref(),
-            name: self.name.as_deref(),
+            namespace: self.namespace.clone(),
+            target: Target::Resource {
+                group: self.group.clone(),
+                resource: self.resource(),
+                name: self.name.clone(),
+            },
+            verb: self.verb.as_str().to_owned(),
         }
     }
 
@@ -96,10 +98,7 @@ impl Permission {
     }
 
     fn resource(&self) -> String {
-        match &self.subresource {
-            None => self.resource.clone(),
-            Some(subresource) => format!("{}/{subresource}", self.resource),
-        }
+        with_subresource(&self.resource, self.subresource.as_deref())
     }
 }
 
@@ -116,32 +115,25 @@ impl fmt::Display for Permission {
     }
 }
 
-/// What roles are asked. Unlike a [`Permission`], it may have verbs of which no request consists.
-#[derive(Clone, Debug)]
-struct Access<'a> {
-    verb: &'a str,
-    group: &'a str,
-    /// Includes the subresource, as in `pods/status`.
-    resource: Cow<'a, str>,
-    namespace: Option<&'a str>,
-    name: Option<&'a str>,
+/// Reads the attributes of an access review.
+fn access_of_review(attributes: &Value) -> Access {
+    let text = |name: &str| attributes[name].as_str().filter(|text| !text.is_empty());
+    let resource = text("resource").unwrap_or_default();
+    Access {
+        namespace: text("namespace").map(str::to_owned),
+        target: Target::Resource {
+            group: text("group").unwrap_or_default().to_owned(),
+            resource: with_subresource(resource, text("subresource")),
+            name: text("name").map(str::to_owned),
+        },
+        verb: text("verb").unwrap_or_default().to_owned(),
+    }
 }
 
-impl<'a> Access<'a> {
-    /// Reads the attributes of an access review.
-    fn of_review(attributes: &'a Value) -> Self {
-        let text = |name: &str| attributes[name].as_str().filter(|text| !text.is_empty());
-        let resource = text("resource").unwrap_or_default();
-        Self {
-            verb: text("verb").unwrap_or_default(),
-            group: text("group").unwrap_or_default(),
-            resource: match text("subresource") {
-                Some(subresource) => Cow::Owned(format!("{resource}/{subresource}")),
-                None => Cow::Borrowed(resource),
-            },
-            namespace: text("namespace"),
-            name: text("name"),
-        }
+fn with_subresource(resource: &str, subresource: Option<&str>) -> String {
+    match subresource {
+        Some(subresource) => format!("{resource}/{subresource}"),
+        None => resource.to_owned(),
     }
 }
 
@@ -167,52 +159,6 @@ pub(super) struct Grant {
     /// `None` applies to all namespaces.
     namespace: Option<String>,
     pub(super) rule: Rule,
-}
-
-/// A rule of a role.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rule {
-    pub(super) verbs: Vec<String>,
-    pub(super) groups: Vec<String>,
-    pub(super) resources: Vec<String>,
-    pub(super) names: Vec<String>,
-    /// URLs that aren't resources, e.g. `/metrics`.
-    pub(super) paths: Vec<String>,
-}
-
-impl Rule {
-    pub(super) fn read(rule: &Value) -> Self {
-        let texts = |name: &str| {
-            let items = rule[name].as_array().into_iter().flatten();
-            items.filter_map(|item| Some(item.as_str()?.to_owned())).collect()
-        };
-        Self {
-            verbs: texts("verbs"),
-            groups: texts("apiGroups"),
-            resources: texts("resources"),
-            names: texts("resourceNames"),
-            paths: texts("nonResourceURLs"),
-        }
-    }
-
-    fn permits(&self, access: &Access<'_>) -> bool {
-        let has = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
-        let any_of = access
-            .resource
-            .split_once('/')
-            .map(|(_, part)| format!("*/{part}"));
-        // Rules with `resourceNames` never match requests without a name, e.g. `create`.
-        let is_named = match access.name {
-            _ if self.names.is_empty() => true,
-            Some(name) => self.names.iter().any(|known| known == name),
-            None => false,
-        };
-        is_named
-            && has(&self.verbs, access.verb)
-            && has(&self.groups, access.group)
-            && (has(&self.resources, &access.resource)
-                || any_of.is_some_and(|any| self.resources.contains(&any)))
-    }
 }
 
 /// What `system:basic-user`, `system:discovery` and `system:public-info-viewer` grant to everybody.
@@ -307,9 +253,10 @@ impl Roles {
         self.grants.is_none() || self.allow(&permission.access())
     }
 
-    fn allow(&self, access: &Access<'_>) -> bool {
-        self.grants_in(access.namespace)
-            .any(|grant| grant.rule.permits(access))
+    /// Unlike a [`Permission`], it may have a verb of which no request consists.
+    fn allow(&self, access: &Access) -> bool {
+        self.grants_in(access.namespace.as_deref())
+            .any(|grant| grant.rule.grants(&access.verb, &access.target))
     }
 
     /// The grants that apply in a namespace, or in the whole cluster without one.
@@ -330,11 +277,13 @@ impl Roles {
         name: Option<&str>,
     ) -> bool {
         let allowed = self.allow(&Access {
-            verb,
-            group: RBAC,
-            resource: Cow::Borrowed(resource),
-            namespace,
-            name,
+            namespace: namespace.map(str::to_owned),
+            target: Target::Resource {
+                group: RBAC.to_owned(),
+                resource: resource.to_owned(),
+                name: name.map(str::to_owned),
+            },
+            verb: verb.to_owned(),
         });
         if allowed {
             self.raised.insert((verb.to_owned(), resource.to_owned()));
@@ -372,7 +321,7 @@ impl Roles {
     pub(super) fn review(&self, spec: &Value) -> Value {
         let attributes = &spec["resourceAttributes"];
         // Paths that aren't resources aren't restricted here.
-        json!({ "allowed": attributes.is_null() || self.allow(&Access::of_review(attributes)) })
+        json!({ "allowed": attributes.is_null() || self.allow(&access_of_review(attributes)) })
     }
 
     pub(super) fn missing(&self) -> impl Iterator<Item = &Permission> {
@@ -412,15 +361,18 @@ impl Roles {
             for resource in &rule.resources {
                 for verb in &rule.verbs {
                     let single = Rule {
-                        verbs: vec![verb.clone()],
                         groups: vec![group.clone()],
                         resources: vec![resource.clone()],
-                        names: rule.names.clone(),
-                        paths: Vec::new(),
+                        verbs: vec![verb.clone()],
+                        ..rule.clone()
+                    };
+                    let is_needed = |permission: &Permission| {
+                        let access = permission.access();
+                        single.grants(&access.verb, &access.target)
                     };
                     let mut asked = self.asked.iter().filter(in_place);
                     let is_raised = group == RBAC && self.raised.contains(&(verb.clone(), resource.clone()));
-                    if !is_raised && !asked.any(|permission| single.permits(&permission.access())) {
+                    if !is_raised && !asked.any(is_needed) {
                         let resource = match group.as_str() {
                             "" => resource.clone(),
                             group => format!("{resource} in {group}"),
@@ -440,15 +392,14 @@ fn grants_of(role: &Value, place: Option<&Value>) -> Vec<Grant> {
         "" | PLACEHOLDER => OWN_NAMESPACE.to_owned(),
         namespace => namespace.to_owned(),
     });
-    let rules = role["rules"].as_array().into_iter().flatten();
-    let rules = rules.map(|rule| Grant {
+    let rules = Rule::list(role).into_iter().map(|rule| Grant {
         role: format!(
             "{} {}",
             string_at(role, "/kind"),
             string_at(role, "/metadata/name")
         ),
         namespace: namespace.clone(),
-        rule: Rule::read(rule),
+        rule,
     });
     rules.collect()
 }

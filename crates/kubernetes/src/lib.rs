@@ -1,0 +1,6 @@
+//! Rules that Kubernetes defines, each in one function.
+//!
+//! Everything here is a pure function of text and JSON values. It answers as kube-apiserver does,
+//! including for input that the server accepts although nobody should write it.
+
+pub mod rbac;
