@@ -337,6 +337,24 @@ fn patch_of_the_manager_changes_the_defaults() {
     }
 }
 
+/// `$patch: replace` drops the other items and is not part of the result, as in kustomize.
+#[test]
+fn patch_can_replace_a_list() {
+    let folder = project();
+    let patch = "patches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: controller-manager\n    \
+                 spec:\n      template:\n        spec:\n          containers:\n          - name: manager\n            ports:\n            \
+                 - $patch: replace\n            - containerPort: 9090\n              name: extra\n";
+    let kustomization = "config/default/kustomization.yaml";
+    let text = folder.tree()[kustomization].clone();
+    folder.write(kustomization, &format!("{text}{patch}"));
+    folder.run("helm").ok();
+    let manager = &folder.tree()["charts/shop/templates/manager/manager.yaml"];
+    // Those of features stay, because values turn them on.
+    let expected = "        ports:\n        - containerPort: 9090\n          name: extra\n        {{- if .Values.metrics.enabled }}\n";
+    assert!(manager.contains(expected), "{manager}");
+    assert!(!manager.contains("$patch"), "{manager}");
+}
+
 #[test]
 fn unreadable_manifests_are_reported() {
     for (path, text, expected) in [

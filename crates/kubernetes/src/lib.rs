@@ -3,4 +3,5 @@
 //! Everything here is a pure function of text and JSON values. It answers as kube-apiserver does,
 //! including for input that the server accepts although nobody should write it.
 
+pub mod patch;
 pub mod rbac;

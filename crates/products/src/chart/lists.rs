@@ -97,15 +97,21 @@ impl Lists {
 
 fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[Condition]) {
     let key = merge_key(field).unwrap_or("name");
-    for item in items.as_array().into_iter().flatten() {
+    let items = items.as_array().map_or(&[][..], Vec::as_slice);
+    let is_replaced = items.iter().any(|item| item["$patch"] == "replace");
+    // Keep the entries that the patch replaces or deletes, for when the condition doesn't hold.
+    let hide = |known: &mut Vec<Condition>| known.extend(conditions.last().map(|last| last.inverse()));
+    if is_replaced {
+        list.iter_mut().for_each(|(known, _)| hide(known));
+    }
+    for item in items {
         let mut merged = json!({});
-        for (known, value) in list.iter_mut().filter(|(_, value)| value[key] == item[key]) {
+        let is_same = |value: &Value| !is_replaced && value[key] == item[key];
+        for (known, value) in list.iter_mut().filter(|(_, value)| is_same(value)) {
             merged = value.clone();
-            // Keep the entry that the patch replaces or deletes, for when the condition doesn't
-            // hold.
-            known.extend(conditions.last().map(|condition| condition.inverse()));
+            hide(known);
         }
-        if item["$patch"] != "delete" {
+        if item["$patch"].is_null() {
             strategic::merge(&mut merged, item);
             list.push((conditions.to_vec(), merged));
         }

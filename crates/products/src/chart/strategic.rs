@@ -1,71 +1,72 @@
-//! Strategic merge patches, as far as needed for a Deployment.
+//! Strategic merge patches of kustomizations. Without the schemas of kinds, the names of fields tell
+//! how lists are merged.
 
+use rbuilder_kubernetes::patch::{self, ListMerge, PatchStrategy};
 use serde_json::Value;
 
+/// Merge keys of lists in the types of Kubernetes.
 const KEYS: &[(&str, &str)] = &[
+    ("conditions", "type"),
     ("containers", "name"),
-    ("initContainers", "name"),
     ("env", "name"),
-    ("volumes", "name"),
+    ("ephemeralContainers", "name"),
+    ("hostAliases", "ip"),
     ("imagePullSecrets", "name"),
+    ("initContainers", "name"),
+    ("ownerReferences", "uid"),
     ("ports", "containerPort"),
-    ("volumeMounts", "mountPath"),
+    ("resourceClaims", "name"),
+    ("secrets", "name"),
     ("topologySpreadConstraints", "topologyKey"),
+    ("volumeDevices", "devicePath"),
+    ("volumeMounts", "mountPath"),
+    ("volumes", "name"),
+    ("webhooks", "name"),
 ];
 
-/// The merge key of a list, or `None` if a patch replaces the whole list.
+/// Returns the merge key of a list of a Pod, or `None` if a patch replaces the whole list.
 pub(crate) fn merge_key(field: &str) -> Option<&'static str> {
     KEYS.iter().find(|(name, _)| *name == field).map(|(_, key)| *key)
 }
 
 /// Merges a patch into an object.
 pub fn merge(base: &mut Value, patch: &Value) {
-    let Some(patch) = patch.as_object() else {
-        *base = patch.clone();
-        return;
-    };
-    if !base.is_object()
-        || patch
-            .get("$patch")
-            .is_some_and(|directive| directive == "replace")
-    {
-        *base = Value::Object(serde_json::Map::new());
-    }
-    let Some(map) = base.as_object_mut() else { return };
-    for (key, value) in patch.iter().filter(|(key, _)| *key != "$patch") {
-        match (value, map.get_mut(key), merge_key(key)) {
-            (Value::Null, ..) => {
-                map.remove(key);
-            }
-            (Value::Array(items), Some(Value::Array(known)), Some(merge_key)) => {
-                merge_list(known, items, merge_key);
-            }
-            (Value::Object(_), Some(known), _) => merge(known, value),
-            // Merge even into nothing: fields that the patch removes must not end up in the new
-            // object.
-            (Value::Object(_), None, _) => {
-                let mut added = Value::Null;
-                merge(&mut added, value);
-                map.insert(key.clone(), added);
-            }
-            (value, ..) => {
-                map.insert(key.clone(), value.clone());
-            }
-        }
-    }
+    patch::merge(base, patch, &ByName::default());
 }
 
-fn merge_list(known: &mut Vec<Value>, items: &[Value], key: &str) {
-    for item in items {
-        let at = known.iter().position(|known| known[key] == item[key]);
-        let is_removal = item["$patch"] == "delete";
-        match at {
-            Some(at) if is_removal => {
-                known.remove(at);
-            }
-            Some(at) => merge(&mut known[at], item),
-            None if is_removal => {}
-            None => known.push(item.clone()),
+/// The name of a field in [`KEYS`], and that of the list around it. Empty if they are not in the table.
+#[derive(Clone, Copy, Default)]
+struct ByName {
+    around: Option<&'static str>,
+    field: &'static str,
+}
+
+impl PatchStrategy for ByName {
+    fn field(&self, name: &str) -> Self {
+        let known = KEYS.iter().find(|(known, _)| *known == name);
+        Self {
+            field: known.map_or("", |(known, _)| known),
+            ..*self
+        }
+    }
+
+    fn items(&self) -> Self {
+        Self {
+            around: Some(self.field),
+            field: "",
+        }
+    }
+
+    fn list(&self) -> ListMerge<'_> {
+        let is_container = self
+            .around
+            .is_some_and(|list| list.to_lowercase().ends_with("containers"));
+        match (self.field, merge_key(self.field)) {
+            // Those of a Service. Others, e.g. in the rules of a NetworkPolicy, have no key.
+            ("ports", _) if self.around.is_none() => ListMerge::ByKey("port"),
+            ("ports", _) if !is_container => ListMerge::Replace,
+            (_, Some(key)) => ListMerge::ByKey(key),
+            (_, None) => ListMerge::Replace,
         }
     }
 }
@@ -94,5 +95,27 @@ mod tests {
             { "name": "proxy" },
         ], "strategy": { "type": "Recreate" } });
         assert_eq!(base, expected);
+    }
+
+    #[test]
+    fn lists_are_replaced_on_request() {
+        let mut base = json!({ "containers": [{ "name": "a", "ports": [{ "containerPort": 80 }] }] });
+        let patch = json!({ "containers": [
+            { "name": "a", "ports": [{ "$patch": "replace" }, { "containerPort": 90 }] },
+        ] });
+        merge(&mut base, &patch);
+        let expected = json!({ "containers": [{ "name": "a", "ports": [{ "containerPort": 90 }] }] });
+        assert_eq!(base, expected);
+    }
+
+    #[test]
+    fn ports_of_services_merge_by_their_number() {
+        let mut base = json!({ "kind": "Service", "spec": { "ports": [{ "port": 80 }, { "port": 90 }] } });
+        merge(
+            &mut base,
+            &json!({ "spec": { "ports": [{ "port": 90, "name": "b" }] } }),
+        );
+        let ports = json!([{ "port": 80 }, { "port": 90, "name": "b" }]);
+        assert_eq!(base["spec"]["ports"], ports);
     }
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use json_patch::jsonptr::Pointer;
 use json_patch::{AddOperation, PatchOperation};
+use rbuilder_kubernetes::patch::merge;
 use serde_json::{Value, json};
 
 use super::apply::Apply;
 use super::failure::Failure;
 use super::kinds::string_at;
 use super::store::State;
+use super::strategic::BySchema;
 use super::write::Writer;
-use super::{managers, strategic, typed};
+use super::{managers, typed};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -172,7 +174,7 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
         ));
     }
     if is_strategic {
-        strategic::merge_strategically(&mut object, patch, Some(writer.version.schema()));
+        merge(&mut object, patch, &BySchema(Some(writer.version.schema())));
     } else {
         json_patch::merge(&mut object, patch);
     }
