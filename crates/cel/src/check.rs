@@ -5,13 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rbuilder_diagnostic::suggest;
+use rbuilder_kubernetes::go::parse_duration;
 use rbuilder_re2::Pattern;
 use rbuilder_schema::{cel_name, is_cel_word};
 
 use super::Diagnostic;
 use super::ast::{ACCUMULATOR, Expr, Fold, Kind, Literal};
 use super::functions::{self, Overload};
-use super::literals::{find_unknown_clause, is_duration, is_timestamp};
+use super::literals::{find_unknown_clause, is_timestamp};
 use super::mismatch::describe_mismatch;
 use super::types::{Decl, DeclKind, Type};
 use super::unify::{Bindings, is_less_specific};
@@ -494,7 +495,7 @@ impl Checker {
             "matches" | "find" | "findAll" => Pattern::parse(text)
                 .err()
                 .map(|reason| format!("invalid regular expression: {reason}")),
-            "duration" if !is_duration(text) => {
+            "duration" if parse_duration(text).is_none() => {
                 Some(format!("expected a duration such as `1h30m`, found `{text}`"))
             }
             "timestamp" if !is_timestamp(text) => Some(format!(

@@ -1,5 +1,4 @@
-//! Validates literals that the API server parses at compile time: formats, durations and
-//! timestamps.
+//! Validates literals that the API server parses at compile time: formats and timestamps.
 
 /// Returns the first clause (including its `%`) that `string.format` doesn't support.
 pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
@@ -23,33 +22,6 @@ pub(crate) fn find_unknown_clause(format: &str) -> Option<String> {
         rest = &verb[1..];
     }
     None
-}
-
-/// Whether Go's `time.ParseDuration` accepts a string.
-pub(crate) fn is_duration(text: &str) -> bool {
-    let mut rest = text.trim_start_matches(['-', '+']);
-    if rest == "0" {
-        return true;
-    }
-    let mut parts = 0;
-    while !rest.is_empty() {
-        let digits = rest.len()
-            - rest
-                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-                .len();
-        let (number, tail) = rest.split_at(digits);
-        let unit = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"].iter().find(|unit| {
-            tail.strip_prefix(**unit)
-                .is_some_and(|after| !after.starts_with(char::is_alphabetic))
-        });
-        let Some(unit) = unit else { return false };
-        if !number.contains(|c: char| c.is_ascii_digit()) {
-            return false;
-        }
-        rest = &tail[unit.len()..];
-        parts += 1;
-    }
-    parts > 0
 }
 
 /// Returns true if Go's `time.Parse` accepts a string as RFC 3339. cel-go also rejects year 0.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-pub(crate) use rbuilder_schema::go::general;
-pub use rbuilder_schema::go::quote;
+pub(crate) use rbuilder_kubernetes::go::general;
+pub use rbuilder_kubernetes::go::quote;
 use serde_json::{Number, Value};
 
 /// Returns the integer if Go would decode the number as `int64` rather than `float64`.

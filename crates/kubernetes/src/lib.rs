@@ -3,5 +3,6 @@
 //! Everything here is a pure function of text and JSON values. It answers as kube-apiserver does,
 //! including for input that the server accepts although nobody should write it.
 
+pub mod go;
 pub mod patch;
 pub mod rbac;

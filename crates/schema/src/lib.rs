@@ -20,7 +20,6 @@ mod csv;
 mod enumeration;
 mod field_path;
 mod format;
-pub mod go;
 mod idle;
 mod import;
 mod keys;

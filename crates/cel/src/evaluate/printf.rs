@@ -3,7 +3,7 @@
 use super::standard::as_text;
 use super::value::Value;
 use super::{Stop, text};
-use rbuilder_schema::go::{quote, scientific};
+use rbuilder_kubernetes::go::{quote, scientific};
 
 /// Default precision of `%f` and `%e`.
 const DECIMALS: usize = 6;

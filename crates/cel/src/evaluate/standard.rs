@@ -1,8 +1,8 @@
 //! CEL's standard functions: conversions, time components, and optionals.
 
-use rbuilder_schema::go;
+use rbuilder_kubernetes::go::{self, parse_duration};
 
-use super::library::duration::{SECOND, format_duration, in_unit, parse_duration};
+use super::library::duration::{SECOND, format_duration, in_unit};
 use super::library::time::{Timestamp, parse_timestamp};
 use super::text;
 use super::value::Value;

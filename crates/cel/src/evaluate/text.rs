@@ -4,7 +4,7 @@ use rbuilder_re2::Pattern;
 
 use super::Stop;
 use super::value::Value;
-use rbuilder_schema::go;
+use rbuilder_kubernetes::go;
 
 /// Formats a value like Go's `%v`, as in error messages.
 pub(super) fn show(value: &Value<'_>) -> String {

@@ -66,35 +66,10 @@ fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
-/// Parses a duration in Go's notation, e.g. `1m30s`. Units may be in any order.
+/// Parses a duration in Go's notation, e.g. `1m30s`.
 fn parse_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at(number_end);
-        let unit_end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(unit_end);
-        total = total.checked_add(duration_of(number, unit)?)?;
-        rest = tail;
-    }
-    Some(total)
-}
-
-fn duration_of(number: &str, unit: &str) -> Option<Duration> {
-    let seconds = match unit {
-        "h" => 3600.0,
-        "m" => 60.0,
-        "s" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" => 1e-6,
-        "ns" => 1e-9,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()
+    let nanoseconds = rbuilder_kubernetes::go::parse_duration(text)?;
+    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rbuilder_schema::go::general;
+use rbuilder_kubernetes::go::general;
 use serde_json::Number;
 
 /// Writes whole numbers below 9.2e18 as integers (`1.0` becomes `1`), and all others in Go's

@@ -1,5 +1,7 @@
 //! `date`, `date-time` and `duration`.
 
+use rbuilder_kubernetes::go::parse_duration;
+
 /// An existing date, e.g. `2024-01-31`. The year ranges from 0 to 9999.
 pub(super) fn is_date(text: &str) -> bool {
     let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = text.as_bytes() else {
@@ -69,61 +71,7 @@ fn is_zone(zone: &str) -> bool {
 /// A duration in the format of Go or Scala. For Scala's, a number and a unit anywhere in the string
 /// suffice.
 pub(super) fn is_duration(text: &str) -> bool {
-    is_go_duration(text) || has_scala_duration(text)
-}
-
-/// `-1h30m`, `1.5s` or `0`. At most 2^63 nanoseconds.
-fn is_go_duration(text: &str) -> bool {
-    let is_negative = text.starts_with('-');
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    // A huge sum must not wrap around before the comparison.
-    let mut total = 0_u128;
-    while !rest.is_empty() {
-        let unit_at = rest
-            .find(|c: char| c != '.' && !c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let (number, after) = rest.split_at(unit_at);
-        let unit_ends = after
-            .find(|c: char| c == '.' || c.is_ascii_digit())
-            .unwrap_or(after.len());
-        let (unit, others) = after.split_at(unit_ends);
-        let is_number = number.matches('.').count() <= 1 && number.bytes().any(|c| c.is_ascii_digit());
-        let (true, Some(factor)) = (is_number, nanoseconds(unit)) else {
-            return false;
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        // The dot may come first, as in `.5s`.
-        let Ok(whole) = format!("0{whole}").parse::<u64>() else {
-            return false;
-        };
-        let fraction = format!("0.{fraction}").parse::<f64>().unwrap_or_default();
-        // The fraction is less than an hour, so the cast only drops fractions of a nanosecond.
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss
-        )]
-        let fraction = (fraction * factor as f64) as u64;
-        total += u128::from(whole) * u128::from(factor) + u128::from(fraction);
-        rest = others;
-    }
-    let most = 1 << 63;
-    !text.trim_start_matches(['-', '+']).is_empty() && (total < most || (is_negative && total == most))
-}
-
-fn nanoseconds(unit: &str) -> Option<u64> {
-    Some(match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    })
+    parse_duration(text).is_some() || has_scala_duration(text)
 }
 
 fn has_scala_duration(text: &str) -> bool {

@@ -1,7 +1,7 @@
 //! CIDR ranges, parsed like Go's `netip.ParsePrefix`.
 
 use super::ip::{Ip, parse_address};
-use rbuilder_schema::go::quote;
+use rbuilder_kubernetes::go::quote;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Cidr {

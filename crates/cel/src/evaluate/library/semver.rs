@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use rbuilder_schema::go::quote;
+use rbuilder_kubernetes::go::quote;
 
 /// A version without build metadata, which is irrelevant for comparisons.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! URLs, parsed like in Go's `net/url`.
 
 use super::ip::{Ip, parse_address};
-use rbuilder_schema::go::quote;
+use rbuilder_kubernetes::go::quote;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Url {

@@ -1,5 +1,5 @@
-//! Formats text like Go, as found in the API server's messages and in the YAML written by
-//! Kubernetes tools.
+//! Go's formats: text as it is found in messages of the API server and in YAML of Kubernetes' tools, and
+//! durations.
 
 use std::fmt::Write;
 
@@ -87,6 +87,86 @@ pub fn scientific(number: f64, precision: usize) -> String {
     }
 }
 
+/// Parses a duration like `time.ParseDuration`, e.g. `-1h30m` or `1.5s`. Returns nanoseconds.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<i64> {
+    let is_negative = text.starts_with('-');
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total = 0_u64;
+    while !rest.is_empty() {
+        let (value, after) = parse_part(rest)?;
+        // 2^63 is only valid with a minus sign.
+        total = total.checked_add(value).filter(|total| *total <= 1 << 63)?;
+        rest = after;
+    }
+    match (is_negative, i64::try_from(total)) {
+        (false, total) => total.ok(),
+        (true, Ok(total)) => Some(-total),
+        (true, Err(_)) => Some(i64::MIN),
+    }
+}
+
+fn parse_part(text: &str) -> Option<(u64, &str)> {
+    let unit_at = text
+        .find(|c: char| c != '.' && !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, after) = text.split_at(unit_at);
+    let unit_ends = after
+        .find(|c: char| c == '.' || c.is_ascii_digit())
+        .unwrap_or(after.len());
+    let (unit, rest) = after.split_at(unit_ends);
+    let factor = nanoseconds(unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = number != "." && !number.is_empty() && !fraction.contains('.');
+    let whole: u64 = match whole {
+        "" => 0,
+        whole => whole.parse().ok()?,
+    };
+    let value = whole.checked_mul(factor)?;
+    is_number.then_some(())?;
+    Some((value.checked_add(fraction_of(fraction, factor))?, rest))
+}
+
+/// Ignores digits that don't fit into 63 bits, like Go.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
+fn fraction_of(digits: &str, unit: u64) -> u64 {
+    let (mut value, mut scale) = (0_u64, 1.0_f64);
+    for digit in digits.bytes().map(|digit| u64::from(digit - b'0')) {
+        let Some(next) = value
+            .checked_mul(10)
+            .and_then(|value| value.checked_add(digit))
+            .filter(|value| *value <= i64::MAX as u64)
+        else {
+            break;
+        };
+        value = next;
+        scale *= 10.0;
+    }
+    (value as f64 * (unit as f64 / scale)) as u64
+}
+
+fn nanoseconds(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +187,32 @@ mod tests {
         assert_eq!(shortest(1e21), "1e+21");
         assert_eq!(general(f64::NEG_INFINITY), "-Inf");
         assert_eq!(scientific(12345.0, 2), "1.23e+04");
+    }
+
+    #[test]
+    fn durations_are_read_as_in_go() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("-0", Some(0)),
+            ("1m30s", Some(90_000_000_000)),
+            ("-1.5s", Some(-1_500_000_000)),
+            (".5us", Some(500)),
+            ("3µs2ns", Some(3_002)),
+            ("-9223372036854775808ns", Some(i64::MIN)),
+            ("9223372036854775808ns", None),
+            ("99999999999999999999h", None),
+            ("--5s", None),
+            ("+-5s", None),
+            ("", None),
+            ("-", None),
+            ("5", None),
+            ("s", None),
+            (".s", None),
+            ("1..s", None),
+            ("1d", None),
+            ("1s ", None),
+        ] {
+            assert_eq!(parse_duration(text), expected, "{text}");
+        }
     }
 }
