@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rbuilder_diagnostic::Diagnostic;
+use rbuilder_kubernetes::names::{is_dns_1035_label, is_subdomain};
 use rbuilder_schema::{Schema, remove_idle_keys};
 use serde::Deserialize;
 use serde_json::Value;
@@ -123,7 +124,7 @@ impl Definition {
             ));
         }
         check_name("group", &group, is_subdomain)
-            .and_then(|()| check_name("plural", &names.plural, is_label))
+            .and_then(|()| check_name("plural", &names.plural, is_dns_1035_label))
             .and_then(|()| check_name("kind", &names.kind, is_type_name))
             .map_err(|message| error(&message).help(REFUSED))?;
         let mut definition = Definition {
@@ -180,7 +181,7 @@ impl Version {
         let name = version["name"].as_str().unwrap_or_default().to_owned();
         let at = format!("{definition}, version {name}");
         let error = |message: String| Diagnostic::error(at.clone(), message);
-        check_name("version", &name, is_label).map_err(|message| error(message).help(REFUSED))?;
+        check_name("version", &name, is_dns_1035_label).map_err(|message| error(message).help(REFUSED))?;
         let schema = version.pointer_mut("/schema/openAPIV3Schema");
         let Some(mut schema) = schema.map(Value::take) else {
             return Err(error("expected a schema at `schema.openAPIV3Schema`".into()));
@@ -227,16 +228,6 @@ fn check_name(what: &str, name: &str, is_valid: fn(&str) -> bool) -> Result<(), 
         true => Ok(()),
         false => Err(format!("`{}` is not a valid {what}", name.escape_debug())),
     }
-}
-
-fn is_label(text: &str) -> bool {
-    is_subdomain(text) && !text.contains('.')
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let is_part = |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-');
-    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
-    text.chars().all(is_allowed) && text.split('.').all(is_part)
 }
 
 /// The API server accepts hyphens too, but a Rust type name can't contain any.

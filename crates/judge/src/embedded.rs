@@ -1,6 +1,7 @@
 //! Validates embedded objects (`x-kubernetes-embedded-resource`).
 
-use rbuilder_schema::{Schema, names};
+use rbuilder_kubernetes::names;
+use rbuilder_schema::Schema;
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;

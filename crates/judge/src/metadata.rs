@@ -1,6 +1,6 @@
 //! Rules for `metadata`, on creation and on update.
 
-use rbuilder_schema::names;
+use rbuilder_kubernetes::names;
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;

@@ -4,5 +4,6 @@
 //! including for input that the server accepts although nobody should write it.
 
 pub mod go;
+pub mod names;
 pub mod patch;
 pub mod rbac;

@@ -29,7 +29,6 @@ mod kube_quirks;
 mod leaves;
 mod literal;
 mod markers;
-pub mod names;
 mod notes;
 mod number;
 mod object;

@@ -3,7 +3,8 @@
 
 use rbuilder_reader::Span;
 
-use crate::{Session, object_name};
+use crate::Session;
+use rbuilder_kubernetes::names;
 
 pub(crate) fn check_webhook_url(url: &str, at: Span, session: &mut Session) {
     if let Some(problem) = url_problem(url) {
@@ -54,7 +55,7 @@ pub(crate) fn check_service_path(path: &str, at: Span, session: &mut Session) {
         return session.error_help(at, message, format!("write `/{path}`"));
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
-    if path != "/" && !rest.split('/').all(object_name::is_subdomain) {
+    if path != "/" && !rest.split('/').all(names::is_subdomain) {
         let help = "use lower-case letters, digits, `-` and `.` between slashes";
         session.error_help(at, format!("the API server rejects the path `{path}`"), help);
     }

@@ -21,7 +21,6 @@ pub mod marker;
 mod model;
 pub mod names;
 mod nested_args;
-mod object_name;
 mod printer_column;
 mod rbac;
 mod serde_attrs;

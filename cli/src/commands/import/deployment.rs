@@ -3,6 +3,7 @@
 //! settings of the project, which the scaffold is rendered with.
 
 use anyhow::Result;
+use rbuilder_kubernetes::names::is_subdomain;
 use serde_json::{Map, Value};
 
 use super::blocks::{find_block, print_map};
@@ -11,7 +12,6 @@ use super::kinds::Leftover;
 use super::pod::port_pod;
 use crate::commands::{Outcome, features};
 use crate::flags::{Feature, SettingFlags};
-use crate::project::names::is_dns_1123_subdomain;
 use crate::project::{NamedObjects, ObjectNames, Project, find_prefix};
 use crate::render;
 use crate::tree::Tree;
@@ -100,7 +100,7 @@ pub(super) fn find_names(original: &GoProject, project: &Project) -> ObjectNames
     };
     let known = &project.known;
     ObjectNames {
-        lease: find_lease(original).filter(|lease| is_dns_1123_subdomain(lease)),
+        lease: find_lease(original).filter(|lease| is_subdomain(lease)),
         ..known.rbuilder.names.with_objects(&known.project_name, &objects)
     }
 }
@@ -174,7 +174,7 @@ fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
         .collect();
     match find_lease(original) {
         // The scaffold has this name.
-        Some(lease) if is_dns_1123_subdomain(&lease) => {}
+        Some(lease) if is_subdomain(&lease) => {}
         _ => {
             let places: Vec<String> = found
                 .iter()

@@ -1,6 +1,6 @@
 //! Rules for single fields of each kind.
 
-use rbuilder_schema::names;
+use rbuilder_kubernetes::names;
 
 use super::rows::{PORT_RANGE, POSITIVE, PROTOCOLS, Row, Rule, check_reference};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rbuilder_schema::names;
+use rbuilder_kubernetes::names;
 use serde_json::{Value, json};
 
 use super::kinds::{CLAIM_SPEC, JOB_SPEC};

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use rbuilder_cel::compare_quantities;
-use rbuilder_schema::names;
+use rbuilder_kubernetes::names;
 use serde_json::{Map, Value};
 
 use super::kinds::{CONTAINER, POD_SPEC, PROBE};

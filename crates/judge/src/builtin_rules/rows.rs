@@ -1,6 +1,6 @@
 //! Rules for single fields, as a table.
 
-use rbuilder_schema::names;
+use rbuilder_kubernetes::names;
 use serde_json::Value;
 
 use crate::error::FieldError;

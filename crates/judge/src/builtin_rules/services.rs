@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use rbuilder_schema::names;
+use rbuilder_kubernetes::names;
 use serde_json::{Map, Value, json};
 
 use super::rows::{PORT_RANGE, check_port_name, push_all};

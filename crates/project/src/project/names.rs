@@ -2,7 +2,7 @@
 //! written. A name must be valid for every tool that uses it.
 
 use heck::ToSnakeCase;
-use rbuilder_schema::names::{check_dns_1035_label, check_label, check_label_value, check_qualified_name};
+use rbuilder_kubernetes::names::{self, is_dns_1035_label, is_subdomain};
 use rbuilder_templates::USED_NAMES;
 
 use super::plural::pluralize;
@@ -42,7 +42,7 @@ pub fn check_project_name(name: &str) -> Result<(), FlagDiagnostic> {
 pub fn is_recorded_name(key: &str, name: &str) -> bool {
     match key {
         "projectName" | "plural" | "version" => is_dns_1035_label(name),
-        "group" | "domain" => is_dns_1123_subdomain(name),
+        "group" | "domain" => is_subdomain(name),
         "controllers" => is_dns_1035_label(name),
         "path" => is_type_path(name),
         _ => name.chars().all(|letter| letter.is_ascii_alphanumeric()),
@@ -59,7 +59,7 @@ pub fn is_plain_path(path: &str) -> bool {
 
 /// Checks a domain, which must be a DNS-1123 subdomain.
 pub fn check_domain(domain: &str) -> Result<(), FlagDiagnostic> {
-    if is_dns_1123_subdomain(domain) {
+    if is_subdomain(domain) {
         return Ok(());
     }
     Err(FlagDiagnostic::error(
@@ -139,7 +139,7 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
     if group.is_empty() {
         return Ok(());
     }
-    if !is_dns_1123_subdomain(group) {
+    if !is_subdomain(group) {
         return Err(FlagDiagnostic::error(
             "--group",
             format!(
@@ -148,7 +148,7 @@ pub fn check_group(group: &str, domain: &str) -> Result<(), FlagDiagnostic> {
         ));
     }
     let whole = format!("{group}.{domain}");
-    if !is_dns_1123_subdomain(&whole) {
+    if !is_subdomain(&whole) {
         return Err(FlagDiagnostic::error(
             "--group",
             format!("API group `{whole}` is longer than 253 characters"),
@@ -319,27 +319,9 @@ fn is_taken_module(ident: &str) -> bool {
     !is_module(ident) || ident == LIBRARY
 }
 
-fn is_dns_1123_label(text: &str) -> bool {
-    check_label(text).is_empty()
-}
-
-fn is_dns_1035_label(text: &str) -> bool {
-    check_dns_1035_label(text).is_empty()
-}
-
-/// Whether `text` is a DNS subdomain as defined by Kubernetes (RFC 1123).
-pub fn is_dns_1123_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dns_1123_label)
-}
-
 /// Whether `text` is the value of a label, and not empty.
 pub fn is_label_value(text: &str) -> bool {
-    !text.is_empty() && check_label_value(text).is_empty()
-}
-
-/// Whether `text` is the key of a label.
-pub fn is_label_key(text: &str) -> bool {
-    check_qualified_name(text).is_empty()
+    !text.is_empty() && names::is_label_value(text)
 }
 
 /// Crate imported by `src/controller/mod.rs`, where it shares a scope with the modules of kinds or
@@ -448,8 +430,23 @@ mod tests {
         );
         check(
             check_domain,
-            &["example.com", "a", "x-y.z"],
-            &["", "Example.com", "a..b", ".a", "a.", "a b", "-a.b"],
+            // The server limits the length of the whole, not that of each label.
+            &[
+                "example.com",
+                "a",
+                "x-y.z",
+                &format!("{}.example.com", "a".repeat(70)),
+            ],
+            &[
+                "",
+                "Example.com",
+                "a..b",
+                ".a",
+                "a.",
+                "a b",
+                "-a.b",
+                &"a".repeat(254),
+            ],
         );
         check(
             check_version,

@@ -9,13 +9,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::names::{is_qualified_name, is_subdomain};
 use rbuilder_templates::objects::{
     CONTAINER, MANAGER, MANAGER_LABEL, METRICS_SERVICE, NAME_LABEL, WEBHOOK_SERVICE,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::names::{is_dns_1123_subdomain, is_label_key, is_label_value};
+use super::names::is_label_value;
 use super::{FILE, Known};
 use crate::edit::kustomization::{self, DEPLOYMENT, FILE_NAMES, RESOURCES};
 
@@ -175,7 +176,7 @@ impl ObjectNames {
                 *name = (found != default).then(|| found.to_owned());
             }
         };
-        let is_name = |name: Option<&str>| name.is_some_and(is_dns_1123_subdomain);
+        let is_name = |name: Option<&str>| name.is_some_and(is_subdomain);
         let prefix = objects.name_prefix;
         let is_prefix = prefix.is_some_and(is_prefix);
         set(
@@ -251,7 +252,7 @@ impl ObjectNames {
             ("serviceAccount", self.service_account.as_deref()),
             ("webhookService", self.webhook_service.as_deref()),
         ] {
-            if let Some(name) = name.filter(|name| !is_dns_1123_subdomain(name)) {
+            if let Some(name) = name.filter(|name| !is_subdomain(name)) {
                 bail!("invalid {key} `{}` in `names` of {FILE}", name.escape_debug());
             }
         }
@@ -281,7 +282,7 @@ pub fn find_prefix(kustomization: &Value) -> Option<&str> {
 }
 
 fn is_prefix(prefix: &str) -> bool {
-    prefix.is_empty() || is_dns_1123_subdomain(prefix.trim_end_matches('-'))
+    prefix.is_empty() || is_subdomain(prefix.trim_end_matches('-'))
 }
 
 /// Labels that select the manager's pods in a scaffold.
@@ -364,7 +365,7 @@ fn read_labels(labels: &Value) -> BTreeMap<String, String> {
 
 fn are_labels(labels: &BTreeMap<String, String>) -> bool {
     let mut labels = labels.iter();
-    labels.all(|(key, value)| is_label_key(key) && is_label_value(value))
+    labels.all(|(key, value)| is_qualified_name(key) && is_label_value(value))
 }
 
 #[cfg(test)]

@@ -100,24 +100,6 @@ pub(super) fn is_mac(text: &str) -> Option<bool> {
     Some(matches(':', 2) || matches('-', 2) || matches('.', 4))
 }
 
-pub(super) fn is_short_name(text: &str) -> bool {
-    text.len() <= 63 && is_label(text)
-}
-
-pub(super) fn is_long_name(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_label)
-}
-
-/// Lower-case letters, digits and dashes, with no dash at either end.
-fn is_label(text: &str) -> bool {
-    !text.starts_with('-')
-        && !text.ends_with('-')
-        && !text.is_empty()
-        && text
-            .bytes()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
-}
-
 /// Either a single label, which can only have a dash after its first letter, or several labels
 /// followed by an alphabetic top-level domain. Returns `None` for non-ASCII strings, because it
 /// isn't known which characters the API server treats as letters or symbols.

@@ -6,6 +6,8 @@ mod email;
 mod time;
 mod uri;
 
+use rbuilder_kubernetes::names;
+
 use crate::SchemaType;
 
 /// The formats that the API server checks or at least knows. It warns about any other format on
@@ -78,8 +80,8 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
         "isbn" => Some(code::is_isbn10(text) || code::is_isbn13(text)),
         "isbn10" => Some(code::is_isbn10(text)),
         "isbn13" => Some(code::is_isbn13(text)),
-        "k8s-long-name" => Some(address::is_long_name(text)),
-        "k8s-short-name" => Some(address::is_short_name(text)),
+        "k8s-long-name" => Some(names::is_subdomain(text)),
+        "k8s-short-name" => Some(names::is_label(text)),
         "mac" => address::is_mac(text),
         "rgbcolor" => Some(code::is_rgb_color(text)),
         "ssn" => Some(code::is_ssn(text)),

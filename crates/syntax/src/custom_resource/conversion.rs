@@ -5,7 +5,8 @@ use rbuilder_reader::Span;
 use crate::args::{Arg, ArgValue, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
-use crate::{Conversion, Session, object_name, suggest};
+use crate::{Conversion, Session, suggest};
+use rbuilder_kubernetes::names;
 
 const ARGS: &[ArgRow<Conversion>] = &[
     ArgRow::once(
@@ -29,7 +30,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
         "Name of the Service to call [default: `webhook-service`].",
         |arg, made, session| {
             let mut text = String::new();
-            name(arg, &mut text, object_name::is_service_name, session);
+            name(arg, &mut text, names::is_dns_1035_label, session);
             made.service_name = Some(text).filter(|text| !text.is_empty());
         },
     ),
@@ -37,7 +38,7 @@ const ARGS: &[ArgRow<Conversion>] = &[
         "service_namespace",
         "Namespace of the Service [default: `system`, which kustomize replaces].",
         |arg, made, session| {
-            name(arg, &mut made.service_namespace, object_name::is_label, session);
+            name(arg, &mut made.service_namespace, names::is_label, session);
         },
     ),
     ArgRow::once(
@@ -132,7 +133,7 @@ fn check_review_versions(versions: &[String], at: Span, session: &mut Session) {
                 format!("duplicate ConversionReview version `{version}`"),
                 help,
             );
-        } else if !object_name::is_service_name(version) {
+        } else if !names::is_dns_1035_label(version) {
             session.error_help(at, format!("unknown ConversionReview version `{version}`"), help);
         }
     }

@@ -1,7 +1,8 @@
 //! `annotation("key", "value")` and `label("key", "value")`.
 
+use crate::Session;
 use crate::args::{Arg, ArgValue, ReadArg as _};
-use crate::{Session, object_name};
+use rbuilder_kubernetes::names;
 
 pub(super) fn add_pair(arg: &Arg, pairs: &mut Vec<(String, String)>, session: &mut Session) {
     let Some((key, value)) = pair(arg, session) else {
@@ -37,12 +38,12 @@ fn pair(arg: &Arg, session: &mut Session) -> Option<(String, String)> {
 fn check_pair(arg: &Arg, (key, name): (&Arg, &str), (value, text): (&Arg, &str), session: &mut Session) {
     // The API server also accepts upper case in the domain of an annotation key, but nobody uses
     // that.
-    if !object_name::is_label_key(name) {
+    if !names::is_qualified_name(name) {
         let help = "use a name such as `tier`, or a domain and a name such as `example.com/tier`";
         let message = format!("`{name}` is not a valid key of {}", with_article(arg.name));
         session.error_help(key.value_span(), message, help);
     }
-    if arg.name == "label" && !object_name::is_label_value(text) {
+    if arg.name == "label" && !names::is_label_value(text) {
         let help = "use at most 63 letters, digits, `-`, `_` and `.`, or use an annotation";
         session.error_help(value.value_span(), format!("invalid label value `{text}`"), help);
     }

@@ -1,5 +1,6 @@
 //! Checks the names of a kind: group, version, kind, plural, singular and short names.
 
+use rbuilder_kubernetes::names;
 use rbuilder_reader::Span;
 use rbuilder_reader::token::Ident;
 
@@ -8,12 +9,12 @@ use crate::{CustomResource, Diagnostic, Session};
 pub(super) fn check_derived_plural(resource: &CustomResource, at: Span, session: &mut Session) {
     let singular = resource.singular_name();
     // An invalid singular has already been reported.
-    if resource.plural.is_some() || !is_label(&singular, true) {
+    if resource.plural.is_some() || !names::is_dns_1035_label(&singular) {
         return;
     }
     let plural = resource.plural_name();
     // kube-derive panics for `y`, and doesn't validate any other plural it derives.
-    if singular == "y" || !is_label(&plural, true) {
+    if singular == "y" || !names::is_dns_1035_label(&plural) {
         let help = format!("add `plural = \"…\"` next to `kind = \"{}\"`", resource.kind);
         session.error_help(
             at,
@@ -31,16 +32,13 @@ pub(super) fn check_group(group: &str, at: Span, session: &mut Session) {
 }
 
 fn is_crd_group(group: &str) -> bool {
-    // The API server only limits the length of the whole name, not of each label.
-    group.contains('.')
-        && group.len() <= 253
-        && group.split('.').all(|label| is_label_of_any_length(label, false))
+    group.contains('.') && names::is_subdomain(group)
 }
 
 /// A CRD is named after the plural and the group, e.g. `cups.example.com`.
 pub(crate) fn is_crd_name(name: &str) -> bool {
     name.split_once('.')
-        .is_some_and(|(plural, group)| is_label(plural, true) && is_crd_group(group))
+        .is_some_and(|(plural, group)| names::is_dns_1035_label(plural) && is_crd_group(group))
 }
 
 pub(crate) fn check_version(version: &str, at: Span, session: &mut Session) {
@@ -74,7 +72,7 @@ fn is_kind_name(kind: &str, most: usize) -> bool {
 }
 
 pub(super) fn check_label(what: &str, value: &str, help: &str, at: Span, session: &mut Session) {
-    if !is_label(value, true) {
+    if !names::is_dns_1035_label(value) {
         session.error_help(at, format!("invalid {what} `{value}`"), format!("write {help}"));
     }
 }
@@ -103,21 +101,4 @@ pub(super) fn check_kind(
         let help = format!("rename this struct to `{kind}Spec`: kube generates the struct `{kind}`");
         session.error_help(made.span, "the struct has the same name as the kind", help);
     }
-}
-
-/// Checks for a DNS label as in RFC 1035 (with `letter_first`) or RFC 1123.
-fn is_label(text: &str, letter_first: bool) -> bool {
-    text.len() <= 63 && is_label_of_any_length(text, letter_first)
-}
-
-fn is_label_of_any_length(text: &str, letter_first: bool) -> bool {
-    let bytes = text.as_bytes();
-    let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
-        return false;
-    };
-    bytes.iter().all(inner)
-        && *first != b'-'
-        && *last != b'-'
-        && (!letter_first || first.is_ascii_lowercase())
 }

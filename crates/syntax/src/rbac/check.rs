@@ -4,7 +4,8 @@ use rbuilder_reader::Span;
 
 use super::Parts;
 use crate::args::Arg;
-use crate::{Diagnostic, RbacRule, Session, kubernetes, object_name, resources, suggest};
+use crate::{Diagnostic, RbacRule, Session, kubernetes, resources, suggest};
+use rbuilder_kubernetes::names;
 
 /// The verbs used by Kubernetes. RBAC accepts any string, but another verb is nearly always a
 /// mistake.
@@ -122,7 +123,7 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     if group.is_empty() || group == "*" {
         return;
     }
-    if object_name::is_subdomain(group) {
+    if names::is_subdomain(group) {
         if let Some((message, help)) = resources::explain_group(group) {
             session.report(Diagnostic::warning(at, message).help(help));
         }
@@ -264,7 +265,7 @@ fn check_url_verbs(parts: &Parts, at: Span, session: &mut Session) {
 
 fn check_role(rule: &RbacRule, at: At<'_>, session: &mut Session) {
     if let Some(name) = &rule.namespace
-        && !object_name::is_label(name)
+        && !names::is_label(name)
     {
         let message = format!("invalid namespace name `{name}`");
         session.error_help(at("namespace"), message, "use lower-case letters, digits and `-`");

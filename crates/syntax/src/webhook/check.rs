@@ -5,7 +5,8 @@ use rbuilder_reader::Span;
 use super::{Webhook, WebhookKind, choice};
 use crate::args::{Arg, ReadArg as _};
 use crate::client_config::{check_service_path, check_webhook_url};
-use crate::{Diagnostic, Session, kubernetes, object_name, resources};
+use crate::{Diagnostic, Session, kubernetes, resources};
+use rbuilder_kubernetes::names;
 
 /// Returns the span of an argument's value, or of the marker if there is no such argument.
 type At<'a> = &'a dyn Fn(&str) -> Span;
@@ -118,7 +119,7 @@ fn check_group(group: &str, at: Span, session: &mut Session) {
     if group.is_empty() || group == "*" {
         return;
     }
-    if object_name::is_subdomain(group) {
+    if names::is_subdomain(group) {
         if let Some((message, help)) = resources::explain_group(group) {
             session.report(Diagnostic::warning(at, message).help(help));
         }
@@ -179,13 +180,13 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
         check_service_path(path, at("path"), session);
     }
     if let Some(name) = &webhook.service_name
-        && !object_name::is_service_name(name)
+        && !names::is_dns_1035_label(name)
     {
         let help = "use lower-case letters, digits and `-`, beginning with a letter";
         session.error_help(at("service_name"), format!("invalid Service name `{name}`"), help);
     }
     if let Some(name) = &webhook.service_namespace
-        && !object_name::is_label(name)
+        && !names::is_label(name)
     {
         let help = "use lower-case letters, digits and `-`";
         session.error_help(
@@ -198,13 +199,13 @@ fn check_client(webhook: &Webhook, args: &[Arg], at: At<'_>, session: &mut Sessi
 
 fn check_names(webhook: &Webhook, at: At<'_>, session: &mut Session) {
     if let Some(name) = &webhook.name
-        && (!object_name::is_subdomain(name) || name.split('.').count() < 3)
+        && (!names::is_subdomain(name) || name.split('.').count() < 3)
     {
         let help = "use a domain with at least three parts, such as `mfoo-v1.example.com`";
         session.error_help(at("name"), format!("invalid webhook name `{name}`"), help);
     }
     if let Some(name) = &webhook.configuration
-        && !object_name::is_subdomain(name)
+        && !names::is_subdomain(name)
     {
         let help = "use lower-case letters, digits, `-` and `.`";
         session.error_help(

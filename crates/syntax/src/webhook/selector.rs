@@ -6,9 +6,10 @@ use rbuilder_reader::Span;
 use serde_json::Value;
 
 use super::choice;
+use crate::Session;
 use crate::args::{Arg, ReadArg as _};
 use crate::table::{ArgDoc, ArgRow, Draft, describe_rows};
-use crate::{Session, object_name};
+use rbuilder_kubernetes::names;
 
 /// Selects objects by their labels. All requirements must be met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,7 +81,7 @@ pub(super) fn read_condition(arg: &Arg, session: &mut Session) -> Option<MatchCo
         expression: draft.value.expression?,
         span: at("expression"),
     };
-    if !object_name::is_label_key(&condition.name) {
+    if !names::is_qualified_name(&condition.name) {
         let message = format!("invalid match condition name `{}`", condition.name);
         let help = "use letters and digits with `-`, `_` or `.` between them, as in `exclude-leases`";
         session.error_help(at("name"), message, help);
@@ -218,7 +219,7 @@ fn requirement(arg: &Arg, session: &mut Session) -> Option<Requirement> {
 }
 
 fn check_key(key: &str, at: &Arg, session: &mut Session) {
-    if !object_name::is_label_key(key) {
+    if !names::is_qualified_name(key) {
         let message = format!("invalid label key `{key}`");
         let help = "use a name of at most 63 letters, digits, `-`, `_` and `.`, or `domain/name`";
         session.error_help(at.value_span(), message, help);
@@ -226,7 +227,7 @@ fn check_key(key: &str, at: &Arg, session: &mut Session) {
 }
 
 fn check_value(value: &str, at: &Arg, session: &mut Session) {
-    if !object_name::is_label_value(value) {
+    if !names::is_label_value(value) {
         let message = format!("invalid label value `{value}`");
         let help =
             "use at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit";

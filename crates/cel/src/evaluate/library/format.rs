@@ -1,9 +1,9 @@
 //! Kubernetes' named formats, e.g. `format.dns1123Label()`.
 
-use rbuilder_schema::accepts_format;
-use rbuilder_schema::names::{
+use rbuilder_kubernetes::names::{
     check_dns_1035_label, check_label, check_label_value, check_qualified_name, check_subdomain,
 };
+use rbuilder_schema::accepts_format;
 
 use super::url::check_request_uri;
 

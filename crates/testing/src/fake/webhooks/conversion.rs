@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rbuilder_judge::go;
-use rbuilder_schema::names::{check_label_value, check_qualified_name};
+use rbuilder_kubernetes::names::{check_label_value, check_qualified_name};
 use serde_json::{Map, Value, json};
 
 use super::configuration::address;

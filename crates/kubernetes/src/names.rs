@@ -20,12 +20,12 @@ fn is_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
-fn is_label(text: &str) -> bool {
+fn is_label_shaped(text: &str) -> bool {
     is_made_of(text, is_lower, b"-")
 }
 
-fn is_subdomain(text: &str) -> bool {
-    text.split('.').all(is_label)
+fn is_subdomain_shaped(text: &str) -> bool {
+    text.split('.').all(is_label_shaped)
 }
 
 fn no_more_than(most: usize, unit: &str) -> String {
@@ -35,6 +35,37 @@ fn no_more_than(most: usize, unit: &str) -> String {
 }
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+
+/// Whether a string is a lowercase RFC 1123 subdomain, e.g. an API group or the name of most objects.
+/// Only its whole length is limited, not that of its labels.
+#[must_use]
+pub fn is_subdomain(text: &str) -> bool {
+    check_subdomain(text).is_empty()
+}
+
+/// Whether a string is a lowercase RFC 1123 label, e.g. the name of a namespace.
+#[must_use]
+pub fn is_label(text: &str) -> bool {
+    check_label(text).is_empty()
+}
+
+/// Whether a string is a DNS 1035 label, e.g. the name of a Service. It starts with a letter.
+#[must_use]
+pub fn is_dns_1035_label(text: &str) -> bool {
+    check_dns_1035_label(text).is_empty()
+}
+
+/// Whether a string is a qualified name, e.g. the key of a label: `name` or `domain/name`.
+#[must_use]
+pub fn is_qualified_name(text: &str) -> bool {
+    check_qualified_name(text).is_empty()
+}
+
+/// Whether a string is the value of a label, which may be empty.
+#[must_use]
+pub fn is_label_value(text: &str) -> bool {
+    check_label_value(text).is_empty()
+}
 
 /// Returns the reasons why a string isn't a lowercase RFC 1123 subdomain.
 pub fn check_subdomain(text: &str) -> Vec<String> {
@@ -46,7 +77,7 @@ fn check_subdomain_in(text: &str, unit: &str) -> Vec<String> {
     if text.len() > 253 {
         reasons.push(no_more_than(253, unit));
     }
-    if !is_subdomain(text) {
+    if !is_subdomain_shaped(text) {
         reasons.push(format!(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
              and must start and end with an alphanumeric character (e.g. 'example.com', \
@@ -62,10 +93,10 @@ pub fn check_label(text: &str) -> Vec<String> {
     if text.len() > 63 {
         reasons.push(no_more_than(63, "characters"));
     }
-    if is_label(text) {
+    if is_label_shaped(text) {
         return reasons;
     }
-    reasons.push(match is_subdomain(text) {
+    reasons.push(match is_subdomain_shaped(text) {
         true => "must not contain dots".to_owned(),
         false => format!(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', \
@@ -82,7 +113,7 @@ pub fn check_dns_1035_label(text: &str) -> Vec<String> {
     if text.len() > 63 {
         reasons.push(no_more_than(63, "characters"));
     }
-    if !is_label(text) || text.starts_with(|first: char| first.is_ascii_digit()) {
+    if !is_label_shaped(text) || text.starts_with(|first: char| first.is_ascii_digit()) {
         reasons.push(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
              start with an alphabetic character, and end with an alphanumeric character \
@@ -162,4 +193,35 @@ pub fn check_path_prefix(text: &str) -> Vec<String> {
     illegal
         .map(|illegal| format!("may not contain '{illegal}'"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_kubernetes_formats() {
+        let long = "a".repeat(64);
+        let check = |is: fn(&str) -> bool, right: &[&str], wrong: &[&str]| {
+            right.iter().for_each(|text| assert!(is(text), "{text}"));
+            wrong.iter().for_each(|text| assert!(!is(text), "{text}"));
+        };
+        check(is_label, &["a", "a-1", "1"], &["", "A", "-a", "a-", "a.b", &long]);
+        check(
+            is_dns_1035_label,
+            &["webhook-service"],
+            &["1a", "Web", "a.b", &long],
+        );
+        check(
+            is_subdomain,
+            &["a", "a.b-c.1", &long],
+            &["", ".", "a..b", "a.B", "a_b", &long.repeat(4)],
+        );
+        check(
+            is_qualified_name,
+            &["app", "a.b/c_D", "x.y"],
+            &["", "/a", "a/", "a/b/c", "A.b/c", "-a", &long],
+        );
+        check(is_label_value, &["", "a", "A_1.b"], &["-", "a b", &long]);
+    }
 }
