@@ -7,3 +7,4 @@ pub mod go;
 pub mod names;
 pub mod patch;
 pub mod rbac;
+pub mod version;

@@ -1,6 +1,7 @@
 //! The recorded versions of a kind, and the choices for another version.
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::version;
 
 use crate::commands::{foreign_kind, scaffold};
 use crate::project::{Image, Known, Resource, names, shown_version};
@@ -137,7 +138,7 @@ impl<'a> Family<'a> {
     /// The other version with types that has the highest Kubernetes version priority.
     pub(super) fn newest(&self) -> Option<&'a Resource> {
         let others = self.others.iter().copied();
-        others.max_by_key(|other| names::version_rank(&other.version))
+        others.max_by(|one, other| version::compare(&one.version, &other.version))
     }
 
     fn own_first(&self) -> impl Iterator<Item = &'a Resource> {

@@ -3,19 +3,19 @@
 //! The importer's types and sample replace those of the templates. The kind is recorded as
 //! `imported` in PROJECT, so that `update` doesn't treat these files as scaffolded.
 
-use std::cmp::Reverse;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use rbuilder_generator::CsvMarkers;
 use rbuilder_importer::{ImportedKind, ImportedVersion, import_kind};
+use rbuilder_kubernetes::version;
 use rbuilder_templates::{ApiContext, ProjectContext, Rendered};
 use serde_json::{Value, json};
 
 use super::{Creation, Types, check_flags};
 use crate::commands::types::{help, message, read_definitions};
 use crate::commands::{Outcome, kubernetes};
-use crate::project::{describe_scope, names, naming_flags, strip_domain};
+use crate::project::{describe_scope, naming_flags, strip_domain};
 use crate::render::types_path;
 use crate::request::ApiRequest;
 use crate::tree::Tree;
@@ -81,7 +81,10 @@ pub(crate) fn plan_create_imported(
     let group = creation.own_group(&kind.group, requested.api_domain.as_deref())?;
     let mut versions: Vec<&ImportedVersion> = kind.versions.iter().collect();
     // The storage version comes first and has the controller.
-    versions.sort_by_key(|version| Reverse((version.is_stored, names::version_rank(&version.name))));
+    versions.sort_by(|one, other| {
+        let by_name = || version::compare(&other.name, &one.name);
+        other.is_stored.cmp(&one.is_stored).then_with(by_name)
+    });
     for (at, &version) in versions.iter().enumerate() {
         let is_first = at == 0;
         let requested = ApiRequest {

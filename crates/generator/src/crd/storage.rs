@@ -1,6 +1,7 @@
 //! Chooses the storage version if the attributes leave it open. kube's `storage` attribute is newer
 //! than `merge_crds`, which takes the storage version as an argument.
 
+use rbuilder_kubernetes::version;
 use rbuilder_syntax::CustomResource;
 
 use crate::package::{Package, TypeId};
@@ -81,52 +82,6 @@ fn choose(package: &Package, versions: &[(TypeId, &CustomResource)]) -> Option<(
     }
     let newest = open
         .into_iter()
-        .max_by_key(|at| priority(&versions[*at].1.version))?;
+        .max_by(|one, other| version::compare(&versions[*one].1.version, &versions[*other].1.version))?;
     Some((newest, Reason::Highest))
-}
-
-/// Sorts versions as Kubernetes does: `v2`, `v1`, `v1beta1`, `v1alpha1`, then all other names.
-fn priority(version: &str) -> (u8, u32, u32, std::cmp::Reverse<&str>) {
-    let other = (0, 0, 0, std::cmp::Reverse(version));
-    let Some(rest) = version.strip_prefix('v') else {
-        return other;
-    };
-    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (major, rest) = rest.split_at(digits(rest));
-    let Ok(major) = major.parse() else {
-        return other;
-    };
-    let (rank, minor) = if rest.is_empty() {
-        (3, Some(0))
-    } else if let Some(minor) = rest.strip_prefix("beta") {
-        (2, minor.parse().ok())
-    } else if let Some(minor) = rest.strip_prefix("alpha") {
-        (1, minor.parse().ok())
-    } else {
-        (0, None)
-    };
-    minor.map_or(other, |minor| (rank, major, minor, std::cmp::Reverse(version)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_sort_in_kubernetes_order() {
-        let sorted = [
-            "foo10",
-            "foo1",
-            "v11alpha2",
-            "v1beta1",
-            "v3beta1",
-            "v3beta2",
-            "v1",
-            "v2",
-            "v10",
-        ];
-        for pair in sorted.windows(2) {
-            assert!(priority(pair[0]) < priority(pair[1]), "{pair:?}");
-        }
-    }
 }

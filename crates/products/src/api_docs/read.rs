@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
 use rbuilder_generator::yaml;
+use rbuilder_kubernetes::version;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::model::{Kind, Reference, Role, Version};
-use rbuilder_project::project::names::version_rank;
 use rbuilder_yaml::{
     bounded, describe_failure_after, list_items, parse_printed, parse_with, split_documents,
 };
@@ -244,7 +244,7 @@ fn describe_document(error: anyhow::Error, path: &str, line: usize, document: &s
 
 fn make_kind(spec: Spec) -> Kind {
     let mut versions = spec.versions;
-    versions.sort_by_key(|version| std::cmp::Reverse(version_rank(&version.name)));
+    versions.sort_by(|one, other| version::compare(&other.name, &one.name));
     Kind {
         anchor: spec.names.kind.to_lowercase(),
         group: spec.group,

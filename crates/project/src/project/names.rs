@@ -194,18 +194,6 @@ pub fn check_version(version: &str) -> Result<(), FlagDiagnostic> {
     ))
 }
 
-/// Rank of a version in Kubernetes' version priority, e.g. `v1alpha1` < `v1beta1` < `v1` < `v2`.
-pub fn version_rank(version: &str) -> (u8, u64, u64) {
-    let version = version.trim_start_matches('v');
-    let number = |text: &str| text.parse().unwrap_or(u64::MAX);
-    for (stability, name) in ["alpha", "beta"].into_iter().enumerate() {
-        if let Some((major, minor)) = version.split_once(name) {
-            return (u8::from(stability > 0), number(major), number(minor));
-        }
-    }
-    (2, number(version), 0)
-}
-
 /// Whether an API group is owned by the Kubernetes project, in which case the API server requires
 /// the annotation `api-approved.kubernetes.io` on CRDs.
 pub fn needs_approval(group: &str) -> bool {
@@ -580,16 +568,6 @@ mod tests {
         ] {
             assert_eq!(foreign_import(path), (import.to_owned(), name.to_owned()));
         }
-    }
-
-    #[test]
-    fn versions_are_ordered_as_in_kubernetes() {
-        let mut versions = ["v2", "v10", "v1", "v1beta2", "v1alpha1", "v2alpha1", "v1beta10"];
-        versions.sort_by_key(|version| version_rank(version));
-        assert_eq!(
-            versions,
-            ["v1alpha1", "v2alpha1", "v1beta2", "v1beta10", "v1", "v2", "v10"]
-        );
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod webhook_context;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use rbuilder_kubernetes::version;
 use rbuilder_templates::{ApiContext, OnExists, ProjectContext, Release, Rendered};
 
 use self::check::check_resource;
@@ -29,7 +30,7 @@ pub use self::parts::Parts;
 pub use self::places::{ApiPlaces, controller_module, controller_path, sample_file};
 pub use self::webhook_context::webhook_context;
 use crate::edit::version::Definition;
-use crate::project::{FILE, MAIN, Project, Resource, ScaffoldedFiles, names, shown_version};
+use crate::project::{FILE, MAIN, Project, Resource, ScaffoldedFiles, shown_version};
 
 /// Binds the manager to its ClusterRole in a project restricted to a namespace.
 pub(crate) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
@@ -266,7 +267,8 @@ impl<'p> Drawing<'p> {
         let known = self.project.known.resources.iter();
         let earlier = known.take_while(|other| !other.same(resource));
         let versions = earlier.filter(|other| other.same_kind(resource) && other.api.is_some());
-        let Some(previous) = versions.max_by_key(|other| names::version_rank(&other.version)) else {
+        let Some(previous) = versions.max_by(|one, other| version::compare(&one.version, &other.version))
+        else {
             return Ok(CopiedParts::default());
         };
         let read = |path: &str| Ok(self.scaffold.files.get(path).cloned());

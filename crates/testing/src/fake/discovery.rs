@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_catalogue::KUBERNETES;
+use rbuilder_kubernetes::version;
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, Version};
@@ -67,7 +68,7 @@ impl State {
             );
         }
         for versions in groups.values_mut() {
-            versions.sort_by_key(|version| std::cmp::Reverse(priority(version)));
+            versions.sort_by(|one, other| version::compare(other, one));
             versions.dedup();
         }
         groups
@@ -123,19 +124,6 @@ fn describe_group(group: &str, versions: &[&str]) -> Value {
         |version: &&str| json!({ "groupVersion": format!("{group}/{version}"), "version": version });
     let versions: Vec<Value> = versions.iter().map(describe).collect();
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
-}
-
-/// Sorts versions like kube-apiserver: GA before beta before alpha, then by descending number.
-fn priority(version: &str) -> (u8, u64, u64) {
-    let number = |text: &str| text.parse().unwrap_or_default();
-    let rest = version.strip_prefix('v').unwrap_or(version);
-    if let Some((major, minor)) = rest.split_once("beta") {
-        (1, number(major), number(minor))
-    } else if let Some((major, minor)) = rest.split_once("alpha") {
-        (0, number(major), number(minor))
-    } else {
-        (2, number(rest), 0)
-    }
 }
 
 fn verbs(definition: &Definition) -> Vec<&'static str> {
