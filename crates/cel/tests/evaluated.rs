@@ -1,7 +1,7 @@
 //! Compares the results of evaluating rules with kube-apiserver's, as recorded by `cargo xtask cel`
 //! (see xtask/src/cel/evaluation.rs for the format).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_cel::{Budget, RuleSet, Violation, ViolationKind};
 use rbuilder_schema::{Cel, Reason, Schema};
@@ -68,6 +68,54 @@ fn rules_evaluate_as_in_the_api_server() {
         "{} of {count} differ:\n{}",
         wrong.len(),
         shown.join("\n")
+    );
+}
+
+#[derive(Deserialize)]
+struct Published {
+    of: String,
+    rule: Value,
+    schema: Value,
+    /// A new value, the verdict, and the old value if it's an update.
+    writes: Vec<Vec<Value>>,
+}
+
+/// The rules are from published CRDs (see xtask/src/cel/published.rs).
+#[test]
+fn published_rules_evaluate_as_in_the_api_server() {
+    let (mut rules, mut refusing, mut wrong) = (BTreeSet::new(), 0, Vec::new());
+    for line in include_str!("published.jsonl").lines() {
+        let line: Published = serde_json::from_str(line).expect("a line");
+        let mut group = Group {
+            name: line.of,
+            schema: line.schema,
+            value: Value::Null,
+            old: None,
+        };
+        let mut is_refusing = false;
+        for write in &line.writes {
+            (group.value, group.old) = (write[0].clone(), write.get(2).cloned());
+            let says = &write[1];
+            let found = evaluate(&group, &line.rule, says);
+            if found != *says {
+                let Group { name, value, old, .. } = &group;
+                wrong.push(format!(
+                    "{name}: {}\n  old: {old:?}\n  new: {value}\n  server: {says}\n  here:   {found}",
+                    line.rule
+                ));
+            }
+            is_refusing |= *says != json!(true) && !says.is_null();
+        }
+        refusing += usize::from(is_refusing);
+        rules.insert(line.rule.to_string());
+    }
+    let count = wrong.len();
+    wrong.truncate(40);
+    assert!(count == 0, "{count} writes differ:\n{}", wrong.join("\n"));
+    let rules = rules.len();
+    assert!(
+        rules >= 600 && refusing * 2 > rules,
+        "{refusing} of {rules} rules refuse a write"
     );
 }
 

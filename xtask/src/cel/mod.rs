@@ -5,16 +5,21 @@
 //! crates/cel/tests/schemas.json. We build the API server's own code (see tools/cel) to check each
 //! rule, and record the verdicts. The tests of `rbuilder-cel` compare their own verdicts with the
 //! record, so they can run without Go. If you want to add a case, all you need is a line with a
-//! schema, a path and a rule. See [`evaluation`] for the evaluation of rules.
+//! schema, a path and a rule. See [`evaluation`] for the evaluation of rules, and [`published`] for
+//! rules of published CRDs.
 
+mod batch;
 mod evaluation;
+mod published;
 mod server;
 
 use anyhow::Result;
 
 pub(crate) use self::server::{Client, causes};
 
+use crate::assets;
 use crate::committed::{Check, update_file};
+use crate::control_plane::ControlPlane;
 use crate::records::record;
 
 const SCHEMAS: &str = "crates/cel/tests/schemas.json";
@@ -24,6 +29,10 @@ const RECORDED: &str = "crates/cel/tests/recorded.jsonl";
 /// ones.
 pub(crate) fn record_verdicts(args: &Check) -> Result<()> {
     record(RECORDED, &[SCHEMAS, RECORDED], "cel", args)?;
-    let evaluated = evaluation::record_evaluation()?;
-    update_file(evaluation::RECORDED, evaluated.as_bytes(), args.check, "cel")
+    let servers = ControlPlane::start_servers(&assets::ensure_assets()?)?;
+    let client = Client::new(servers.kubeconfig())?;
+    let evaluated = evaluation::record_evaluation(&client)?;
+    update_file(evaluation::RECORDED, evaluated.as_bytes(), args.check, "cel")?;
+    let published = published::record_published(&client)?;
+    update_file(published::RECORDED, published.as_bytes(), args.check, "cel")
 }
