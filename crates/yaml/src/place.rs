@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, Spanned};
 
 use crate::resolve::{Plain, find_plain, resolve, resolve_key};
@@ -35,13 +35,16 @@ pub enum Content {
 /// The fields of an object, each with the place of its name.
 #[derive(Clone, Debug)]
 pub struct Fields {
-    entries: Vec<(String, Range<usize>, Node)>,
+    entries: Vec<Entry>,
     /// Indexes of the entries, sorted by name, since each of a flood of messages looks up a field.
     by_name: Vec<usize>,
 }
 
+/// A field: its name, the place of the name, and the value.
+type Entry = (String, Range<usize>, Node);
+
 impl Fields {
-    pub(crate) fn new(entries: Vec<(String, Range<usize>, Node)>) -> Fields {
+    pub(crate) fn new(entries: Vec<Entry>) -> Fields {
         let mut by_name: Vec<usize> = (0..entries.len()).collect();
         by_name.sort_by_key(|index| &entries[*index].0);
         Fields { entries, by_name }
@@ -54,7 +57,7 @@ impl Fields {
             .any(|pair| name(&pair[0]) == name(&pair[1]))
     }
 
-    fn find(&self, name: &str) -> Option<&(String, Range<usize>, Node)> {
+    fn find(&self, name: &str) -> Option<&Entry> {
         // Of several entries with this name, the last one wins.
         let end = self
             .by_name
@@ -63,6 +66,9 @@ impl Fields {
         (entry.0 == name).then_some(entry)
     }
 }
+
+/// The key of objects to merge.
+const MERGE: &str = "<<";
 
 /// Maximum length, in bytes, of a name with dots that is looked up in the middle of a path. Label
 /// keys have up to 317.
@@ -288,7 +294,6 @@ pub fn parse_nodes(text: &str) -> Result<Vec<Node>, Error> {
 pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, Error> {
     let nodes = match read_nodes(text, DuplicateKeyPolicy::Error) {
         Err(error) if matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) => {
-            // These include fields that override a merged one (`<<`).
             read_nodes(text, DuplicateKeyPolicy::LastWins)?
         }
         nodes => nodes?,
@@ -299,8 +304,22 @@ pub(crate) fn parse_any_nodes(text: &str) -> Result<Vec<Node>, Error> {
 
 /// Parses the documents of a stream, including empty ones.
 pub(crate) fn parse_any_values(text: &str) -> Result<Vec<Value>, Error> {
-    let nodes = read_nodes(text, DuplicateKeyPolicy::Error)?;
+    let nodes = match read_nodes(text, DuplicateKeyPolicy::Error) {
+        Err(error) if is_second_merge(&error) => {
+            let nodes = read_nodes(text, DuplicateKeyPolicy::LastWins)?;
+            match nodes.iter().all(|node| node.find_duplicates().is_empty()) {
+                true => nodes,
+                false => return Err(error),
+            }
+        }
+        nodes => nodes?,
+    };
     Ok(nodes.iter().map(Node::value).collect())
+}
+
+/// Whether the error is about several `<<` in an object, which kubectl's parser accepts.
+fn is_second_merge(error: &Error) -> bool {
+    matches!(error.without_snippet(), Error::DuplicateMappingKey { key: Some(key), .. } if key == MERGE)
 }
 
 fn read_nodes(text: &str, duplicates: DuplicateKeyPolicy) -> Result<Vec<Node>, Error> {
@@ -308,7 +327,14 @@ fn read_nodes(text: &str, duplicates: DuplicateKeyPolicy) -> Result<Vec<Node>, E
         let mut options = crate::bounded(text);
         options.duplicate_keys = duplicates;
         options.non_finite_float_policy = NonFiniteFloatPolicy::AsString;
+        // The parser would never let merged fields override others.
+        options.merge_keys = MergeKeyPolicy::AsOrdinary;
         let documents: Vec<Spanned<Raw>> = serde_saphyr::from_multiple_with_options(text, options.clone())?;
+        if let Some(version) = find_other_version(text) {
+            return Err(serde::de::Error::custom(format!(
+                "expected `%YAML 1.1`, which is the only version that kubectl reads, found `{version}`"
+            )));
+        }
         let reader = Reader {
             text,
             may_repeat: matches!(duplicates, DuplicateKeyPolicy::LastWins),
@@ -324,6 +350,13 @@ fn read_nodes(text: &str, duplicates: DuplicateKeyPolicy) -> Result<Vec<Node>, E
             again.err().unwrap_or_else(|| serde::de::Error::custom(refused.0))
         })
     })
+}
+
+/// Finds a directive of another version than YAML 1.1 before the first document.
+fn find_other_version(text: &str) -> Option<&str> {
+    let is_before = |line: &&str| line.starts_with(['%', '#']) || line.trim().is_empty();
+    let mut directives = text.lines().take_while(is_before);
+    directives.find(|line| line.starts_with("%YAML") && line.split_whitespace().nth(1) != Some("1.1"))
 }
 
 /// Why kubectl rejects a scalar.
@@ -349,21 +382,42 @@ impl Reader<'_> {
                 let items = items.into_iter().map(|item| self.place(item));
                 Content::List(items.collect::<Result<_, _>>()?)
             }
-            Raw::Fields(fields) => {
-                let fields = fields
-                    .into_iter()
-                    .map(|(name, field)| self.place_field(name, field));
-                Content::Fields(Fields::new(fields.collect::<Result<_, _>>()?))
-            }
+            Raw::Fields(fields) => Content::Fields(Fields::new(self.place_fields(fields)?)),
         };
         Ok(Node::new(content, range(raw.referenced), self.may_repeat))
     }
 
-    fn place_field(
-        &self,
-        name: Spanned<String>,
-        field: Spanned<Raw>,
-    ) -> Result<(String, Range<usize>, Node), Refused> {
+    /// Places the fields of an object, and those that it merges. Like in kubectl's parser, the last
+    /// value of a field wins, whether it's merged or not.
+    fn place_fields(&self, fields: Vec<(Spanned<String>, Spanned<Raw>)>) -> Result<Vec<Entry>, Refused> {
+        let (mut entries, mut merged) = (Vec::new(), Vec::new());
+        for (name, field) in fields {
+            if self.is_merge(&name) {
+                if matches!(field.value, Raw::List(_)) && field.defined != field.referenced {
+                    return Err(not_mergeable());
+                }
+                merge(self.place(field)?, &mut entries)?;
+                merged.resize(entries.len(), true);
+            } else {
+                entries.push(self.place_field(name, field)?);
+                merged.push(false);
+            }
+        }
+        if merged.contains(&true) {
+            remove_overridden(&mut entries, &merged);
+        }
+        Ok(entries)
+    }
+
+    /// Whether a key is `<<`, and neither quoted nor a string by its tag.
+    fn is_merge(&self, name: &Spanned<String>) -> bool {
+        let place = range(name.defined);
+        let is_plain = || self.text[place.start..].starts_with(MERGE);
+        let is_tagged = || self.text[..place.start].trim_end().ends_with("!!str");
+        name.value == MERGE && self.text.is_char_boundary(place.start) && is_plain() && !is_tagged()
+    }
+
+    fn place_field(&self, name: Spanned<String>, field: Spanned<Raw>) -> Result<Entry, Refused> {
         let resolved = match find_plain(self.text, range(name.defined)) {
             Some(Plain::Untagged(text)) => {
                 let refused = || Refused(format!("expected a string as key, found `{text}`"));
@@ -373,6 +427,46 @@ impl Reader<'_> {
         };
         Ok((resolved, range(name.referenced), self.place(field)?))
     }
+}
+
+/// Adds the fields of an object, or of several in a list, of which the first takes precedence.
+fn merge(merged: Node, entries: &mut Vec<Entry>) -> Result<(), Refused> {
+    let add = |node: Node, entries: &mut Vec<Entry>| match node.content {
+        Content::Fields(fields) => {
+            entries.extend(fields.entries);
+            Ok(())
+        }
+        _ => Err(not_mergeable()),
+    };
+    match merged.content {
+        Content::List(items) => items.into_iter().rev().try_for_each(|item| add(item, entries)),
+        content => add(Node { content, ..merged }, entries),
+    }
+}
+
+fn not_mergeable() -> Refused {
+    Refused("expected an object, or objects in a list, to merge (`<<`)".to_owned())
+}
+
+/// Removes fields that a merged one overrides, and merged fields that another one overrides. They aren't
+/// repeated in the text.
+fn remove_overridden(entries: &mut Vec<Entry>, merged: &[bool]) {
+    let mut later: BTreeMap<String, bool> = BTreeMap::new();
+    let mut is_kept: Vec<bool> = entries
+        .iter()
+        .zip(merged)
+        .rev()
+        .map(|((name, ..), is_merged)| {
+            let is_kept = later
+                .get(name)
+                .is_none_or(|is_later_merged| !is_merged && !is_later_merged);
+            if is_kept {
+                later.insert(name.clone(), *is_merged);
+            }
+            is_kept
+        })
+        .collect();
+    entries.retain(|_| is_kept.pop().unwrap_or(true));
 }
 
 fn range(location: Location) -> Range<usize> {
@@ -519,5 +613,9 @@ mod tests {
         let nodes = parse_nodes(merged).unwrap();
         assert_eq!(nodes[0].find_duplicates(), []);
         assert_eq!(nodes[0].value()["b"], serde_json::json!({ "x": 2, "z": 1 }));
+        let both = "a: &a { x: 1 }\nb:\n  x: 2\n  <<: *a\nc: 1\nc: 2\n";
+        let nodes = parse_nodes(both).unwrap();
+        assert_eq!(nodes[0].find_duplicates(), [("c".to_owned(), false)]);
+        assert_eq!(nodes[0].value()["b"], serde_json::json!({ "x": 1 }));
     }
 }
