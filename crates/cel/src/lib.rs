@@ -61,7 +61,7 @@ use std::sync::Arc;
 pub use admission::{MatchCondition, check_match_condition};
 pub use defaults::check_defaults;
 pub use evaluate::{add_quantities, canonical_quantity, compare_quantities, quantity_to_float};
-pub use outline::{Demand, demanded_constants, holds_without};
+pub use outline::{Demand, Facts, demanded_constants, holds_with};
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};
 

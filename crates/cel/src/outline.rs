@@ -1,5 +1,5 @@
 //! What a rule says at first sight, without running it: constants that it demands, and whether it
-//! holds as long as some fields are absent. Both only look at the syntax, and miss what they don't
+//! holds because of what is known about some fields. Both only look at the syntax, and miss what they don't
 //! understand.
 
 use serde_json::{Value, json};
@@ -97,10 +97,22 @@ fn chain(expr: &Expr) -> Option<Vec<Link<'_>>> {
     Some(links)
 }
 
-/// Returns true if a rule holds for every value in which some fields are absent. `is_absent` takes
-/// the names of fields below `self`, as the rule spells them.
-pub fn holds_without(rule: &str, is_absent: &dyn Fn(&[&str]) -> bool) -> bool {
-    parse_expression(rule).is_ok_and(|parsed| Reading { is_absent }.of(&parsed.root) == Known::Bool(true))
+/// What is known about the values that a rule is evaluated for. Paths are names of fields below `self`,
+/// as the rule spells them.
+pub trait Facts {
+    /// Whether a field is absent.
+    fn is_absent(&self, path: &[&str]) -> bool;
+
+    /// Whether a field, and all fields above it, have a value other than null.
+    fn is_present(&self, path: &[&str]) -> bool;
+
+    /// Whether a field that is present never has this value.
+    fn is_excluded(&self, path: &[&str], value: &Value) -> bool;
+}
+
+/// Returns true if a rule holds for every value for which the facts are true.
+pub fn holds_with(rule: &str, facts: &dyn Facts) -> bool {
+    parse_expression(rule).is_ok_and(|parsed| Reading { facts }.of(&parsed.root) == Known::Bool(true))
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -114,7 +126,7 @@ enum Known {
 }
 
 struct Reading<'a> {
-    is_absent: &'a dyn Fn(&[&str]) -> bool,
+    facts: &'a dyn Facts,
 }
 
 impl Reading<'_> {
@@ -122,6 +134,7 @@ impl Reading<'_> {
         match &expr.kind {
             Kind::Literal(Literal::Bool(value)) => Known::Bool(*value),
             Kind::List(items) if items.is_empty() => Known::EmptyList,
+            Kind::Select { test: true, .. } if self.is_present(expr) => Known::Bool(true),
             Kind::Select { test, .. } => match (self.is_missing(expr), test) {
                 (true, true) => Known::Bool(false),
                 // Selecting from an empty optional results in one.
@@ -152,12 +165,65 @@ impl Reading<'_> {
             ("_?_:_", _, [condition, yes, no]) => match self.of(condition) {
                 Known::Bool(true) => self.of(yes),
                 Known::Bool(false) => self.of(no),
+                _ => match (self.of(yes), self.of(no)) {
+                    (Known::Bool(yes), Known::Bool(no)) if yes == no && self.never_fails(condition) => {
+                        Known::Bool(yes)
+                    }
+                    _ => Known::Unknown,
+                },
+            },
+            ("_==_" | "_!=_", _, [left, right]) => {
+                let is_excluded = self.excludes(left, right) || self.excludes(right, left);
+                match is_excluded {
+                    true => Known::Bool(function == "_!=_"),
+                    false => Known::Unknown,
+                }
+            }
+            ("@in", _, [item, list]) => match &list.kind {
+                Kind::List(items) if items.iter().all(|(other, _)| self.excludes(item, other)) => {
+                    Known::Bool(false)
+                }
                 _ => Known::Unknown,
             },
             ("_?._", ..) if self.is_missing(expr) => Known::Nothing,
             ("hasValue", Some(target), []) if self.of(target) == Known::Nothing => Known::Bool(false),
             ("orValue", Some(target), [other]) if self.of(target) == Known::Nothing => self.of(other),
             _ => Known::Unknown,
+        }
+    }
+
+    /// Whether a field never equals a constant.
+    fn excludes(&self, field: &Expr, constant: &Expr) -> bool {
+        self.is_present(field)
+            && demand(field, constant).is_some_and(|(path, value)| {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                self.facts.is_excluded(&path, &value)
+            })
+    }
+
+    fn is_present(&self, expr: &Expr) -> bool {
+        chain(expr).is_some_and(|links| {
+            let names: Vec<&str> = links.iter().map(|link| link.name).collect();
+            links.iter().all(|link| !link.is_optional) && self.facts.is_present(&names)
+        })
+    }
+
+    /// Whether a condition has a value, which may be unknown.
+    fn never_fails(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            Kind::Literal(_) => true,
+            Kind::Select {
+                operand, test: true, ..
+            } => self.is_present(operand),
+            Kind::Call { function, args, .. } => {
+                let is_safe = |arg: &Expr| match function.as_str() {
+                    "_&&_" | "_||_" | "!_" => self.never_fails(arg),
+                    "_==_" | "_!=_" => matches!(arg.kind, Kind::Literal(_)) || self.is_present(arg),
+                    _ => false,
+                };
+                args.iter().all(is_safe)
+            }
+            _ => false,
         }
     }
 
@@ -178,7 +244,7 @@ impl Reading<'_> {
     fn is_missing(&self, expr: &Expr) -> bool {
         let Some(links) = chain(expr) else { return false };
         let names: Vec<&str> = links.iter().map(|link| link.name).collect();
-        let first = (1..=names.len()).find(|end| (self.is_absent)(&names[..*end]));
+        let first = (1..=names.len()).find(|end| self.facts.is_absent(&names[..*end]));
         first.is_some_and(|end| end == names.len() || links[..end].iter().any(|link| link.is_optional))
     }
 }
@@ -217,11 +283,27 @@ mod tests {
         check("self.a ==", &[]);
     }
 
+    /// `n` is absent, `t` is `x` or `y`, and other fields are optional.
+    struct Sample;
+
+    impl Facts for Sample {
+        fn is_absent(&self, path: &[&str]) -> bool {
+            path.last() == Some(&"n")
+        }
+
+        fn is_present(&self, path: &[&str]) -> bool {
+            path.iter().all(|name| *name == "t")
+        }
+
+        fn is_excluded(&self, _: &[&str], value: &Value) -> bool {
+            value != "x" && value != "y"
+        }
+    }
+
     #[test]
-    fn rules_hold_while_fields_are_absent() {
+    fn rules_hold_because_of_known_fields() {
         let check = |rule: &str, expected: bool| {
-            let is_absent = |path: &[&str]| path.last() == Some(&"n");
-            assert_eq!(holds_without(rule, &is_absent), expected, "{rule}");
+            assert_eq!(holds_with(rule, &Sample), expected, "{rule}");
         };
         check("!has(self.n) || self.n > 3", true);
         check("has(self.n) ? self.n > 3 : true", true);
@@ -239,5 +321,17 @@ mod tests {
         check("self.?n.orValue([]).exists(x, x > 3)", false);
         check("!has(self.n) && self.b", false);
         check("has(self.", false);
+        check("self.t == 'new' ? has(self.n) : !has(self.n)", true);
+        check("self.t != 'new' || self.n > 3", true);
+        check("self.t in ['new', 'newer'] ? has(self.a) : true", true);
+        check("self.t == 'x' ? !has(self.n) : true", true);
+        check("(has(self.t) && !has(self.n)) || has(self.n)", true);
+        check("has(self.a) ? !has(self.n) : true", true);
+        check("self.t == 'x' ? has(self.n) : true", false);
+        check("self.t in ['new', 'x'] ? has(self.a) : true", false);
+        // These fail where `a` is absent.
+        check("self.a == 'new' ? has(self.n) : true", false);
+        check("self.a == 'x' ? !has(self.n) : true", false);
+        check("has(self.a.b) ? !has(self.n) : true", false);
     }
 }

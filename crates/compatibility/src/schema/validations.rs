@@ -1,7 +1,8 @@
 //! CEL rules. A rule is identified by its expression, as in server-side apply.
 
-use rbuilder_cel::holds_without;
+use rbuilder_cel::{Facts, holds_with};
 use rbuilder_schema::{Cel, Schema, SchemaType, cel_name};
+use serde_json::Value;
 
 use super::alone::{Alone, with_rule};
 use super::{Comparison, Probe};
@@ -38,8 +39,11 @@ impl Comparison {
                 .iter()
                 .position(|former| is_successor(former, rule))
                 .map(|at| removed.remove(at));
-            if !self.is_filled_differently && holds_without_new_fields(rule, old, new) {
-                let message = format!("rule `{}`, which holds without the new fields", text(rule));
+            if !self.is_filled_differently && holds_with(&rule.rule, &OldValues { old, new }) {
+                let message = format!(
+                    "rule `{}`, which holds without the new fields and values",
+                    text(rule)
+                );
                 self.add("rule-added", path, message, Probe::Unaffected);
                 continue;
             }
@@ -67,18 +71,23 @@ impl Comparison {
     }
 }
 
-/// Returns true if no value of the old schema violates a rule, because the rule holds as long as
-/// fields that only the new schema has are absent.
-fn holds_without_new_fields(rule: &Cel, old: &Schema, new: &Schema) -> bool {
-    holds_without(&rule.rule, &|path| {
-        let mut nodes = (Some(old), Some(new));
+/// What is known about values of the old schema when rules of the new one are evaluated: fields that
+/// only the new schema has are absent, required ones are present, and enumerations have no new values.
+struct OldValues<'s> {
+    old: &'s Schema,
+    new: &'s Schema,
+}
+
+impl Facts for OldValues<'_> {
+    fn is_absent(&self, path: &[&str]) -> bool {
+        let mut nodes = (Some(self.old), Some(self.new));
         for name in path {
             let (Some(before), Some(after)) = nodes else {
                 return false;
             };
             let (field, known) = (field_of_rule(after, name), field_of_rule(before, name));
             // A default fills in the field.
-            if field.is_none_or(|field| field.default.is_some()) {
+            if field.is_none_or(|(_, field)| field.default.is_some()) {
                 return false;
             }
             let is_open = before.preserve_unknown_fields
@@ -88,17 +97,42 @@ fn holds_without_new_fields(rule: &Cel, old: &Schema, new: &Schema) -> bool {
             if known.is_none() && is_open {
                 return false;
             }
-            nodes = (known, field);
+            nodes = (known.map(|(_, known)| known), field.map(|(_, field)| field));
         }
         nodes.0.is_none()
-    })
+    }
+
+    fn is_present(&self, path: &[&str]) -> bool {
+        let mut nodes = (self.old, self.new);
+        for name in path {
+            // The server drops fields that the new schema lacks.
+            let (Some((wire, before)), Some((_, after))) =
+                (field_of_rule(nodes.0, name), field_of_rule(nodes.1, name))
+            else {
+                return false;
+            };
+            if before.nullable || !nodes.0.required.contains(wire) {
+                return false;
+            }
+            nodes = (before, after);
+        }
+        true
+    }
+
+    fn is_excluded(&self, path: &[&str], value: &Value) -> bool {
+        let field = path.iter().try_fold(self.old, |schema, name| {
+            field_of_rule(schema, name).map(|(_, field)| field)
+        });
+        let values = field.map(|field| &field.enumeration);
+        value.is_string() && values.is_some_and(|values| !values.is_empty() && !values.contains(value))
+    }
 }
 
-/// Returns the field with a name as rules spell it.
-fn field_of_rule<'s>(schema: &'s Schema, name: &str) -> Option<&'s Schema> {
+/// Returns the field with a name as rules spell it, and its name in objects.
+fn field_of_rule<'s>(schema: &'s Schema, name: &str) -> Option<(&'s str, &'s Schema)> {
     let fields = schema.properties.iter();
     let mut found = fields.filter(|(wire, _)| cel_name(wire).as_deref() == Some(name));
-    found.next().map(|(_, field)| &**field)
+    found.next().map(|(wire, field)| (&**wire, &**field))
 }
 
 /// Returns true if a rule supersedes another one. Rules that report the same are likely to be

@@ -119,6 +119,10 @@ fn rows() -> Vec<Row> {
     let embedded = || json!({ "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true });
     let open = || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let parts = || structure(json!({ "x": string(), "y": string() }));
+    let variant = |more: Value| {
+        let fields = json!({ "t": { "type": "string", "enum": ["a"] }, "x": string() });
+        rules(with(structure(fields), "required", json!(["t"])), more)
+    };
     // Two rules that only certain constants satisfy together.
     let constants = |more: Value| {
         let mut schema = structure(json!({ "x": string(), "y": string(), "size": integer() }));
@@ -196,6 +200,8 @@ fn rows() -> Vec<Row> {
         ("rule-changed", rules(integer(), json!([{ "rule": "self < 50", "message": "too large" }])), rules(integer(), json!([{ "rule": "self < 40", "message": "too large" }])), Breaking, NEW, Refused),
         ("rule-added", structure(json!({ "x": string() })), rules(parts(), json!([{ "rule": "!has(self.y) || self.y == self.x" }])), Compatible, NOBODY, Nothing),
         ("rule-added", structure(json!({ "x": string() })), rules(structure(json!({ "x": string(), "y": { "type": "string", "default": "a" } })), json!([{ "rule": "!has(self.y) || self.y != 'a'" }])), Breaking, NEW, Refused),
+        ("rule-added", variant(json!([])), variant(json!([{ "rule": "self.t == 'b' ? !has(self.x) : true" }])), Compatible, NOBODY, Nothing),
+        ("rule-added", variant(json!([])), variant(json!([{ "rule": "self.t in ['a', 'b'] ? !has(self.x) : true" }])), Breaking, NEW, Refused),
         ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.x != 'a'" }])), Risky, NEW, Nothing),
         ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.size > 3" }])), Breaking, NEW, Refused),
         ("maximum-lowered", with(with(string(), "maxLength", json!(63)), "enum", json!(["aa", "b1"])), with(with(string(), "maxLength", json!(60)), "enum", json!(["aa", "b1"])), Compatible, NOBODY, Nothing),
