@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use http::{Response, header};
+use http::{HeaderMap, Response, header};
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -533,16 +533,30 @@ impl ApiServer {
     ) -> Result<Response<ResponseBody>, BoxError> {
         let (parts, body) = request.into_parts();
         let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-        let headers = read_headers(&parts.headers);
         let Some(mut request) = Request::parse(&parts.method, path, query) else {
             if self.shared.state().faults.iter().any(Fault::is_outage) {
                 return Err(DISCONNECTED.into());
             }
-            return Ok(self.document(path, &headers.accept));
+            return Ok(self.document(path, &read_headers(&parts.headers).accept));
         };
         request.by_admin = by_admin;
         // Discovery requests (handled above) have no body.
         let bytes = body.collect_bytes().await?;
+        self.respond(request, &parts.headers, bytes).await
+    }
+
+    /// Handles a request like [`call`](Self::call), if the caller has parsed it already.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a [fault](Self::inject) breaks the connection.
+    pub async fn respond(
+        &self,
+        mut request: Request,
+        headers: &HeaderMap,
+        bytes: Bytes,
+    ) -> Result<Response<ResponseBody>, BoxError> {
+        let headers = read_headers(headers);
         if bytes.len() > MOST_BYTES {
             let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
             return Ok(json_response(failure.code, &failure.to_json()));
@@ -553,8 +567,9 @@ impl ApiServer {
             None => parse_body(&bytes, &headers.content_type),
         };
         request.text = bytes;
+        let request = Arc::new(request);
         // Record the request up front, in case it never completes.
-        let number = self.shared.state().requests.note(request.clone());
+        let number = self.shared.state().requests.note(Arc::clone(&request));
         let response = self.handle(&request, &headers).await;
         let code = response.as_ref().map_or(0, |response| response.status().as_u16());
         self.shared.state().requests.answered(number, code);

@@ -78,21 +78,22 @@ pub(super) struct Taken {
 
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    noted: Vec<Request>,
+    /// With the status codes of the responses, 0 without a response.
+    noted: Vec<(Arc<Request>, u16)>,
     forgotten: usize,
 }
 
 impl Requests {
-    pub(super) fn note(&mut self, request: Request) -> usize {
-        self.noted.push(request);
+    pub(super) fn note(&mut self, request: Arc<Request>) -> usize {
+        self.noted.push((request, 0));
         self.forgotten + self.noted.len() - 1
     }
 
     pub(super) fn answered(&mut self, number: usize, code: u16) {
         // `forget_requests` may have been called meanwhile.
         let position = number.checked_sub(self.forgotten);
-        if let Some(request) = position.and_then(|position| self.noted.get_mut(position)) {
-            request.code = code;
+        if let Some((_, noted)) = position.and_then(|position| self.noted.get_mut(position)) {
+            *noted = code;
         }
     }
 
@@ -102,7 +103,13 @@ impl Requests {
     }
 
     pub(super) fn all(&self) -> Vec<Request> {
-        self.noted.clone()
+        let noted = self.noted.iter();
+        noted
+            .map(|(request, code)| Request {
+                code: *code,
+                ..Request::clone(request)
+            })
+            .collect()
     }
 }
 
