@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::Response;
 use http_body_util::{BodyExt, Full};
-use kube::client::Body;
 use rbuilder_testing::fake::{ApiServer, ResponseBody};
 use serde_json::Value;
 
@@ -14,18 +13,6 @@ use serde_json::Value;
 /// consist mostly of watch restarts, hence a whole day here. Histories that exercise closed watches
 /// close them explicitly.
 pub const LONGEST_WATCH: Duration = Duration::from_secs(24 * 60 * 60);
-
-pub(crate) fn without_timeout(mut http: http::Request<Body>) -> http::Request<Body> {
-    let uri = http.uri();
-    let query = uri.query().unwrap_or_default().split('&');
-    let others = query.filter(|parameter| !parameter.starts_with("timeoutSeconds="));
-    let timeout = format!("timeoutSeconds={}", LONGEST_WATCH.as_secs());
-    let query: Vec<&str> = others.chain([timeout.as_str()]).collect();
-    if let Ok(uri) = format!("{}?{}", uri.path(), query.join("&")).parse() {
-        *http.uri_mut() = uri;
-    }
-    http
-}
 
 pub(crate) fn refusal(code: u16) -> Response<ResponseBody> {
     let message = match code {

@@ -82,6 +82,14 @@ pub fn record_reconcile(object: impl FnOnce() -> String, error: Option<&dyn std:
     });
 }
 
+/// Whether the most recent reconcile of any object failed.
+pub(crate) fn is_failing() -> bool {
+    CURRENT.with_borrow(|current| {
+        let context = current.as_ref();
+        context.is_some_and(|context| !context.failing.is_empty())
+    })
+}
+
 pub(crate) fn failing() -> BTreeMap<String, String> {
     CURRENT.with_borrow(|current| {
         let context = current.as_ref();

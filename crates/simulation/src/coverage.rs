@@ -25,12 +25,18 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("refuse-503", "the server answers with 503"),
     ("refuse-504", "the server answers with 504"),
     ("forbid", "a permission is missing for a time"),
+    ("fill-quota", "a quota is full for a time"),
     ("delay-events", "the events of a kind are late"),
     ("slow", "the answer of an external system takes a minute"),
     ("end-watches", "all watches end"),
     ("expire-watches", "all watches expire"),
     ("remove", "another actor deletes an object of the operator"),
+    (
+        "remove-later",
+        "another actor deletes an object while the operator is idle",
+    ),
     ("edit", "another actor changes an object of the operator"),
+    ("evict", "a Pod is evicted"),
     (
         "redeclare",
         "the declared object is deleted and declared again, unseen",
@@ -146,12 +152,15 @@ fn kind_of(action: &Disturbance) -> String {
         Disturbance::CutOff => "cut-off",
         Disturbance::LoseAnswer => "lose-answer",
         Disturbance::Forbid => "forbid",
+        Disturbance::FillQuota(_) => "fill-quota",
         Disturbance::DelayEvents(_) => "delay-events",
         Disturbance::Slow => "slow",
         Disturbance::EndWatches => "end-watches",
         Disturbance::ExpireWatches => "expire-watches",
         Disturbance::Remove(_) => "remove",
+        Disturbance::RemoveLater(_) => "remove-later",
         Disturbance::Edit(_) => "edit",
+        Disturbance::Evict(_) => "evict",
         Disturbance::Redeclare(_) => "redeclare",
     };
     kind.to_owned()
@@ -166,6 +175,7 @@ mod tests {
             name: name.to_owned(),
             changed,
             is_external: false,
+            creates: false,
             step: 0,
         }
     }
@@ -203,12 +213,15 @@ mod tests {
             Disturbance::CutOff,
             Disturbance::LoseAnswer,
             Disturbance::Forbid,
+            Disturbance::FillQuota(text.clone()),
             Disturbance::DelayEvents(text.clone()),
             Disturbance::Slow,
             Disturbance::EndWatches,
             Disturbance::ExpireWatches,
             Disturbance::Remove(text.clone()),
+            Disturbance::RemoveLater(text.clone()),
             Disturbance::Edit(text.clone()),
+            Disturbance::Evict(text.clone()),
             Disturbance::Redeclare(text),
         ]
         .into_iter()

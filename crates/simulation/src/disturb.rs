@@ -14,7 +14,8 @@ use crate::timeline::Actor;
 use crate::traffic::{Moment, Past};
 use crate::world::{self, ObjectName};
 
-const OUTAGE: Duration = Duration::from_secs(30);
+/// Duration of an outage that a later request survives.
+pub(crate) const OUTAGE: Duration = Duration::from_secs(30);
 /// How long to hold back watch events, so that an object can be deleted and recreated unseen.
 const UNSEEN: Duration = Duration::from_millis(500);
 
@@ -48,6 +49,7 @@ impl Connection {
                     self.cut_off();
                     self.check_alive().await;
                 }
+                Disturbance::FillQuota(resource) => self.network.fill_quota(moment.namespace(), resource),
                 Disturbance::DelayEvents(kind) => {
                     let until = Instant::now() + DELAY;
                     self.network.traffic().delayed.insert(kind.clone(), until);
@@ -90,17 +92,14 @@ impl Connection {
                 Disturbance::LoseAnswer => return Err("the simulation lost the answer".into()),
                 Disturbance::EndWatches => network.server.drop_watches(),
                 Disturbance::ExpireWatches => network.server.expire_watches(),
-                Disturbance::Remove(object) if is_external(object) => network.remove_external(object),
-                Disturbance::Remove(object) => {
-                    if let Some(object) = ObjectName::parse(object) {
-                        network.delete(Actor::Other, &object).await;
-                    }
-                }
+                Disturbance::Remove(object) => network.remove(object).await,
+                Disturbance::RemoveLater(object) => network.remove_later(object),
                 Disturbance::Edit(object) => {
                     if let Some(object) = ObjectName::parse(object) {
                         network.edit(&object).await;
                     }
                 }
+                Disturbance::Evict(pod) => network.evict_later(pod),
                 Disturbance::Redeclare(object) => {
                     if let Some(object) = ObjectName::parse(object) {
                         let kind = object.resource();
@@ -138,6 +137,15 @@ impl Network {
             false => traffic.timeline.request(actor, name, code, false),
         }
         traffic.moments.push(moment.clone());
+    }
+
+    /// Another actor deletes an object, in the cluster or in an external system.
+    pub(crate) async fn remove(&self, object: &str) {
+        if is_external(object) {
+            self.remove_external(object);
+        } else if let Some(object) = ObjectName::parse(object) {
+            self.delete(Actor::Other, &object).await;
+        }
     }
 
     fn remove_external(&self, object: &str) {

@@ -90,6 +90,11 @@ impl History {
             .any(|step| step.declaration() == declaration)
     }
 
+    pub(crate) fn fills_quota(&self) -> bool {
+        let mut actions = self.perturbations.iter().map(|perturbation| &perturbation.action);
+        actions.any(|action| matches!(action, Disturbance::FillQuota(_)))
+    }
+
     pub(crate) fn is_plain(&self) -> bool {
         let is_given = |step: &Step| matches!(step, Step::Apply(_) | Step::Delete(_));
         self.perturbations.is_empty() && self.environment == Pace::Prompt && self.steps.iter().all(is_given)
@@ -221,7 +226,7 @@ pub enum Pace {
     /// Everything becomes ready immediately.
     #[default]
     Prompt,
-    /// Each transition takes 20 seconds.
+    /// Each transition takes 20 seconds, and each request of the operator a second.
     Slow,
     /// Nothing ever becomes ready: Pods crash, volumes stay unbound.
     Failing,
@@ -270,6 +275,11 @@ pub enum Disturbance {
     Refuse(u16),
     /// Permission for this kind of request is revoked for 30 seconds.
     Forbid,
+    /// For 30 seconds, a quota has no room for more objects of this kind in the namespace of the
+    /// request.
+    ///
+    /// It counts all creates, e.g. also those of Pods by the Deployment controller.
+    FillQuota(String),
     /// For 2 seconds, watch events and lists of this kind are late.
     DelayEvents(String),
     /// A call to an external system takes a minute.
@@ -280,8 +290,13 @@ pub enum Disturbance {
     ExpireWatches,
     /// Another actor deletes this object, in the cluster or in an external system.
     Remove(String),
+    /// Like `Remove`, but 10 seconds after the request.
+    RemoveLater(String),
     /// Another actor modifies a field that the operator owns.
     Edit(String),
+    /// The kubelet evicts this Pod 10 seconds after the request. The Pod has failed then, but still
+    /// exists.
+    Evict(String),
     /// The user deletes and recreates the object being reconciled.
     ///
     /// The operator's watches are interrupted meanwhile, so it never observes the deletion.
@@ -311,6 +326,9 @@ impl fmt::Display for Perturbation {
             Disturbance::LoseAnswer => write!(f, "the answer to `{at}` is lost"),
             Disturbance::Refuse(code) => write!(f, "the server answers `{at}` with {code}"),
             Disturbance::Forbid => write!(f, "`{at}` is forbidden for 30 seconds"),
+            Disturbance::FillQuota(kind) => {
+                write!(f, "a quota has no room for {kind} for 30 seconds, from `{at}` on")
+            }
             Disturbance::DelayEvents(kind) => {
                 write!(f, "events of {kind} are 2 seconds late from `{at}` on")
             }
@@ -318,7 +336,11 @@ impl fmt::Display for Perturbation {
             Disturbance::EndWatches => write!(f, "all watches end after `{at}`"),
             Disturbance::ExpireWatches => write!(f, "all watches expire after `{at}`"),
             Disturbance::Remove(object) => write!(f, "another actor deletes {object} after `{at}`"),
+            Disturbance::RemoveLater(object) => {
+                write!(f, "another actor deletes {object} 10 seconds after `{at}`")
+            }
             Disturbance::Edit(object) => write!(f, "another actor changes {object} after `{at}`"),
+            Disturbance::Evict(pod) => write!(f, "{pod} is evicted 10 seconds after `{at}`"),
             Disturbance::Redeclare(object) => {
                 write!(f, "{object} is deleted and declared again, unseen, after `{at}`")
             }

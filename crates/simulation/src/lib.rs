@@ -54,7 +54,9 @@ mod external;
 mod history;
 mod identity;
 mod kept;
+mod later;
 mod leases;
+mod mishaps;
 mod names;
 mod network;
 #[cfg(feature = "envtest")]

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use http::Response;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Response};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Bytes, Frame};
 use kube::Client;
@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::answers::{message_of_invalid, read_message, refusal, without_timeout};
+use crate::answers::{LONGEST_WATCH, message_of_invalid, read_message, refusal};
 use crate::environment::World;
 use crate::external::{Outage, SharedSystems, Systems};
-use crate::history::{Disturbance, History, Perturbation, Step};
+use crate::history::{Disturbance, History, Pace, Perturbation, Step};
 use crate::leases::{ProcessId, is_election};
 use crate::oracle::{Oracle, Violation, is_claim, repeated_secret, useless_owner};
 use crate::run::{Invariant, Setting};
@@ -34,6 +34,9 @@ use crate::world::{self, ObjectName, Snapshot};
 
 /// How long the server takes to handle a request.
 const LATENCY: Duration = Duration::from_millis(1);
+/// The same in a slow environment. Times in statuses have no fractions, so a loop that writes the
+/// time only goes on if a reconcile takes a second.
+const SLOW_LATENCY: Duration = Duration::from_secs(1);
 const SLOW_CALL: Duration = Duration::from_secs(60);
 /// How long caches stay stale after [`CrashIntoPast`](crate::Disturbance::CrashIntoPast) and
 /// [`CrashBehind`](crate::Disturbance::CrashBehind).
@@ -57,9 +60,17 @@ pub(crate) struct Network {
 pub(crate) struct Rules {
     invariants: Arc<[Invariant]>,
     tolerance: Arc<Tolerance>,
+    has_slow_server: bool,
 }
 
 impl Rules {
+    fn latency(&self) -> Duration {
+        match self.has_slow_server {
+            true => SLOW_LATENCY,
+            false => LATENCY,
+        }
+    }
+
     pub(crate) fn of(setting: &Setting, history: &History) -> Self {
         // The author of an invariant only knows the declared objects, not their copies.
         let has_copies = history.steps.iter().any(Step::is_elsewhere);
@@ -67,6 +78,7 @@ impl Rules {
         Self {
             invariants: invariants.cloned().collect(),
             tolerance: Arc::clone(&setting.tolerance),
+            has_slow_server: history.environment == Pace::Slow,
         }
     }
 }
@@ -244,25 +256,22 @@ impl Connection {
         self.check_alive().await;
         let (parts, body) = request.into_parts();
         let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-        let parsed = Request::parse(&parts.method, path, query);
-        let bytes = body.collect_bytes().await?;
-        let rebuilt = http::Request::from_parts(parts, Body::from(bytes.to_vec()));
-        if let Some(request) = &parsed {
-            self.network.traffic().note_interest(request);
-        }
-        match parsed {
-            Some(request) if request.verb == Verb::Watch => self.watch(&request, rebuilt).await,
-            Some(mut request) => {
-                // The body is only needed for what the path doesn't tell: names of new objects, and
-                // lease holders.
-                if request.name.is_none() || request.resource == "leases" {
-                    request.body = serde_json::from_slice(&bytes).unwrap_or_default();
-                }
-                self.answer(&request, rebuilt).await
-            }
+        let Some(mut request) = Request::parse(&parts.method, path, query) else {
             // Discovery requests aren't part of a history.
-            None => self.network.server.call(rebuilt, false).await,
+            let request = http::Request::from_parts(parts, body);
+            return self.network.server.call(request, false).await;
+        };
+        self.network.traffic().note_interest(&request);
+        let bytes = body.collect_bytes().await?;
+        if request.verb == Verb::Watch {
+            return self.watch(request, &parts.headers, bytes).await;
         }
+        // The body is only needed for what the path doesn't tell: names of new objects, and lease
+        // holders.
+        if request.name.is_none() || request.resource == "leases" {
+            request.body = serde_json::from_slice(&bytes).unwrap_or_default();
+        }
+        self.answer(request, &parts.headers, bytes).await
     }
 
     /// Waits for a partition to heal. Never returns if the process is dead.
@@ -286,14 +295,16 @@ impl Connection {
 
     async fn watch(
         &self,
-        request: &Request,
-        http: http::Request<Body>,
+        mut request: Request,
+        headers: &HeaderMap,
+        bytes: Bytes,
     ) -> Result<Response<ResponseBody>, BoxError> {
-        // kube requests a timeout of a few minutes, which would flood long histories with watches.
-        let http = without_timeout(http);
-        let response = self.network.server.call(http, false).await?;
-        let (parts, body) = response.into_parts();
         let kind = world::resource_of(&request.group, &request.resource);
+        // kube requests a timeout of a few minutes, which would flood long histories with watches.
+        let timeout = LONGEST_WATCH.as_secs().to_string();
+        request.parameters.insert("timeoutSeconds".to_owned(), timeout);
+        let response = self.network.server.respond(request, headers, bytes).await?;
+        let (parts, body) = response.into_parts();
         let connection = self.clone();
         let frames = futures::stream::unfold(body, move |mut body| {
             let (connection, kind) = (connection.clone(), kind.clone());
@@ -326,17 +337,19 @@ impl Connection {
 
     async fn answer(
         &self,
-        request: &Request,
-        http: http::Request<Body>,
+        request: Request,
+        headers: &HeaderMap,
+        bytes: Bytes,
     ) -> Result<Response<ResponseBody>, BoxError> {
-        let target = ObjectName::of_request(request);
+        let target = ObjectName::of_request(&request);
         let stored = || world::find(&self.network.server, &target).map(|lease| (*lease).clone());
-        if is_election(request, stored) {
-            return self.elect(&target, http).await;
+        if is_election(&request, stored) {
+            return self.elect(&target, request, headers, bytes).await;
         }
-        tokio::time::sleep(LATENCY).await;
+        let verb = request.verb;
+        tokio::time::sleep(self.network.rules.latency()).await;
         self.check_alive().await;
-        let kind = kind_of_request(request);
+        let kind = kind_of_request(&request);
         let (moment, actions) = self.network.traffic().next_moment(&kind, false);
         if let Some(code) = self.disturb_before(&actions, &kind, &moment).await {
             return Ok(refusal(code));
@@ -344,11 +357,11 @@ impl Connection {
         let before = self.network.server.version();
         // Looking up an object has a cost; only do so for oracles that need the old state.
         let resource = target.resource();
-        let is_compared = request.verb == Verb::Delete
-            || is_write(request.verb)
+        let is_compared = verb == Verb::Delete
+            || is_write(verb)
                 && (request.resource == "secrets" || self.network.rules.tolerance.has_regular(&resource));
         let old = is_compared.then(|| world::find(&self.network.server, &target));
-        let response = self.network.server.call(http, false).await?;
+        let response = self.network.server.respond(request, headers, bytes).await?;
         let code = response.status().as_u16();
         let (response, why) = message_of_invalid(response).await;
         let change = Change {
@@ -359,10 +372,10 @@ impl Connection {
         {
             let mut traffic = self.network.traffic();
             match why {
-                Some(why) if is_write(request.verb) => traffic.invalid.insert(kind, why),
+                Some(why) if is_write(verb) => traffic.invalid.insert(kind, why),
                 _ => traffic.invalid.remove(&kind),
             };
-            self.record_answer(&mut traffic, request.verb, &target, moment, &change);
+            self.record_answer(&mut traffic, verb, &target, moment, &change);
         }
         if change.versions > 0 {
             self.network.check_invariants(self.actor);
@@ -370,7 +383,7 @@ impl Connection {
         // Must come after the call: the server handles the request even if the process dies before
         // the response arrives.
         self.disturb_after(&actions, before).await?;
-        if request.verb == Verb::List && self.is_delayed(&resource) {
+        if verb == Verb::List && self.is_delayed(&resource) {
             // Otherwise, a cache whose watch has expired would catch up at once.
             tokio::time::sleep(DELAY).await;
         }
@@ -408,6 +421,7 @@ impl Connection {
         traffic.timeline.request(self.actor, name, change.code, changed);
         traffic.moments.push(Moment {
             changed: changed && !is_beat,
+            creates: change.code == CREATED && !world::is_record(target),
             ..moment
         });
         if !changed {
@@ -485,10 +499,12 @@ impl Connection {
     async fn elect(
         &self,
         lease: &ObjectName,
-        http: http::Request<Body>,
+        request: Request,
+        headers: &HeaderMap,
+        bytes: Bytes,
     ) -> Result<Response<ResponseBody>, BoxError> {
         let before = self.network.server.version();
-        let response = self.network.server.call(http, false).await?;
+        let response = self.network.server.respond(request, headers, bytes).await?;
         let versions = self.network.server.version() - before;
         let written = world::find(&self.network.server, lease).filter(|_| versions > 0);
         if let Some(written) = written {
@@ -509,7 +525,7 @@ impl Connection {
         handle: impl FnOnce(&mut Systems) -> T,
     ) -> Result<T, Outage> {
         self.check_alive().await;
-        tokio::time::sleep(LATENCY).await;
+        tokio::time::sleep(self.network.rules.latency()).await;
         self.check_alive().await;
         let (moment, actions) = self.network.traffic().next_moment(call, true);
         if let Some(code) = self.disturb_before(&actions, call, &moment).await {

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use rbuilder_testing::Random;
+use serde_json::Value;
 
 use crate::external::is_external;
 use crate::history::{Disturbance, Perturbation, Step};
+use crate::mishaps::mishaps;
 use crate::run::Outcome;
 use crate::traffic::Moment;
 use crate::world::Snapshot;
@@ -76,7 +78,7 @@ pub(crate) fn replacements(outcome: &Outcome, declared: &[String]) -> Vec<[Pertu
     }
     for (made, next) in changing.iter().zip(changing.iter().skip(1)) {
         // Request names look like `create pods default/a #1`; the kind is the second word.
-        let kind = made.name.split(' ').nth(1).unwrap_or_default();
+        let kind = made.resource();
         if made.is_external || is_own(kind.split('/').next().unwrap_or_default()) {
             continue;
         }
@@ -101,21 +103,37 @@ fn finds_remains(outcome: &Outcome) -> bool {
     outcome.settled.iter().any(Snapshot::has_kept)
 }
 
-/// All other perturbations to try. If the history modifies a declaration, crashes after the
-/// modification are included.
-pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
+/// Objects in the state after the last declaration.
+pub(crate) fn last_declared<'o>(
+    steps: &[Step],
+    outcome: &'o Outcome,
+) -> impl Iterator<Item = (&'o String, &'o Value)> {
     let last_apply = steps.iter().rposition(|step| !step.deletes());
     let state = last_apply.and_then(|number| outcome.settled.get(number));
-    let objects: Vec<&String> = state.into_iter().flat_map(|state| state.objects.keys()).collect();
-    // Workload Pods are not created by the operator, but other actors do delete them.
+    state.into_iter().flat_map(|state| &state.objects)
+}
+
+/// Objects that the operator has made for the declared ones, and Pods of workloads if it reads
+/// them: other actors delete these, too. Only objects with a name of their own.
+pub(crate) fn children<'o>(steps: &[Step], outcome: &'o Outcome, declared: &[String]) -> Vec<&'o String> {
     let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
     // The operator's own objects aren't made for any declared object, and need not be restored.
     let is_made = |name: &String| {
         let is_own = outcome.before.contains(name);
         outcome.made.contains(name) && !is_own || is_external(name) || is_pod(name)
     };
-    let is_child = |name: &&&String| !declared.contains(name) && !name.contains('<') && is_made(name);
-    let children = objects.iter().filter(is_child);
+    let names = last_declared(steps, outcome).map(|(name, _)| name);
+    names
+        .filter(|name| !declared.contains(name) && !name.contains('<') && is_made(name))
+        .collect()
+}
+
+/// All other perturbations to try. If the history modifies a declaration, crashes after the
+/// modification are included.
+pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
+    let objects = last_declared(steps, outcome);
+    let objects: Vec<&String> = objects.map(|(name, _)| name).collect();
+    let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
     let in_cluster = objects.iter().filter(|name| !is_external(name));
     let kinds = in_cluster.filter_map(|name| Some(name.split_once(' ')?.0));
     let kinds: BTreeSet<&str> = kinds.collect();
@@ -139,10 +157,10 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     for kind in behind.collect::<BTreeSet<_>>() {
         add(&changing, &Disturbance::CrashBehind(kind.to_owned()));
     }
-    for child in children {
-        add(&changing, &Disturbance::Remove(child.to_string()));
+    for child in children(steps, outcome, declared) {
+        add(&changing, &Disturbance::Remove(child.clone()));
         if !is_external(child) && !is_pod(child) {
-            add(&changing, &Disturbance::Edit(child.to_string()));
+            add(&changing, &Disturbance::Edit(child.clone()));
         }
     }
     for kind in kinds {
@@ -163,6 +181,7 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     let mut later = later;
     Random::new(3).shuffle(&mut later);
     list.append(&mut later);
+    list.extend(take_turns(mishaps(steps, outcome, declared, first_step).concat()));
     // Try refused external calls first. Clients retry API server requests on their own, but
     // external calls can only be retried by the operator itself.
     let mut refusals: Vec<Perturbation> = at_each(&external, &Disturbance::Refuse(503)).collect();
@@ -219,7 +238,10 @@ pub(crate) fn neighbours<'p>(
     perturbations.iter().filter(is_near).collect()
 }
 
-fn at_each<'m>(moments: &'m [&Moment], action: &'m Disturbance) -> impl Iterator<Item = Perturbation> + 'm {
+pub(crate) fn at_each<'m>(
+    moments: &'m [&Moment],
+    action: &'m Disturbance,
+) -> impl Iterator<Item = Perturbation> + 'm {
     moments.iter().map(|moment| Perturbation {
         at: moment.name.clone(),
         action: action.clone(),

@@ -26,7 +26,7 @@ use crate::process::{Ended, Processes};
 use crate::timeline::{Actor, Event};
 use crate::tolerance::Tolerance;
 use crate::traffic::Moment;
-use crate::world::{Difference, GIVEN, Mask, ObjectName, SEED, Snapshot, compare, find};
+use crate::world::{Difference, GIVEN, Mask, ObjectName, SEED, Snapshot, compare, find, is_evicted};
 
 /// Settled means no changes for this long.
 const QUIET: Duration = Duration::from_secs(75);
@@ -54,6 +54,8 @@ const MOST_LATER: u64 = 16;
 /// Number of exits to tolerate after perturbations, since a Pod would be restarted as well.
 const MOST_ENDS: usize = 5;
 const LAST_WRITES: usize = 6;
+/// So many changes of an object in a step are part of a loop.
+const FEWEST_REPEATED: usize = 10;
 const MOST_DIFFERENCES: usize = 6;
 
 /// A predicate over the world that must hold at all times.
@@ -115,6 +117,8 @@ pub(crate) struct Outcome {
     /// Objects that existed before the first declaration.
     pub(crate) before: BTreeSet<String>,
     pub(crate) replaced: BTreeSet<String>,
+    /// For each step, whether a reconcile of the library's controllers still fails at its end.
+    pub(crate) failing: Vec<bool>,
     /// Indices of steps whose expected state can't be reached, because the server refuses it.
     pub(crate) irreversible: Vec<usize>,
     /// Whether the operator accepts lists and watches from a stale cache.
@@ -125,6 +129,15 @@ pub(crate) struct Outcome {
     pub(crate) unreached: Vec<Perturbation>,
     /// Set if the server rejected a declaration, which ends the run.
     pub(crate) rejected: Option<String>,
+}
+
+impl Outcome {
+    /// The state after a step, unless a reconcile still fails there: an operator that can't do what
+    /// is declared, e.g. because a reference dangles, may leave everything as it is.
+    pub(crate) fn achieved(&self, step: usize) -> Option<&Snapshot> {
+        let is_done = self.failing.get(step) == Some(&false);
+        self.settled.get(step).filter(|_| is_done)
+    }
 }
 
 pub(crate) fn run(setting: &Setting, history: &History, expected: &Expected) -> Outcome {
@@ -191,7 +204,7 @@ impl<'r> Run<'r> {
         let network = Network::new(server, history.perturbations.clone(), Rules::of(setting, history));
         let notifications = network.server.notifications();
         let processes = Processes::start(setting, &network, history.replicated);
-        let mut behaviors = environment::of_cluster(setting.has_pods);
+        let mut behaviors = environment::of_cluster(setting.has_pods, history.fills_quota());
         behaviors.extend(setting.behaviors.iter().cloned());
         Self {
             setting,
@@ -395,6 +408,11 @@ impl<'r> Run<'r> {
         let mut differences = compare(expected, state, &self.expected.mask);
         // The operator's own objects aren't made for any declared object.
         differences.retain(|difference| difference.extra().is_none_or(|name| !self.before.contains(name)));
+        if self.step().is_some_and(|step| !step.deletes()) {
+            // Like a ReplicaSet, an operator may leave a failed Pod beside the new one.
+            let is_left = |name: &str| state.objects.get(name).is_some_and(is_evicted);
+            differences.retain(|difference| !difference.extra().is_some_and(is_left));
+        }
         if self.history.steps.iter().any(Step::is_elsewhere) {
             let inside = format!(" {ELSEWHERE}/");
             let has_copies = matches!(self.step(), Some(Step::ApplyElsewhere(_)));
@@ -486,7 +504,8 @@ impl<'r> Run<'r> {
         let Some(name) = self.network.traffic().to_redeclare.clone() else {
             return;
         };
-        if find(&self.network.server, &name).is_none() {
+        // The user waits for room in a quota, too.
+        if find(&self.network.server, &name).is_none() && !self.network.has_no_room_for(&name) {
             self.network.traffic().to_redeclare = None;
             self.declare().await;
             self.network.server.expire_watches();
@@ -532,13 +551,21 @@ impl<'r> Run<'r> {
         if self.has_all_declared(number) {
             self.failing = context::failing().pop_first();
         }
+        self.outcome.failing.push(context::is_failing());
         self.outcome.settled.push(state);
     }
 
     fn judge_loop(&mut self, step: &Step) {
         let writes = self.last_writes();
         let violations = &mut self.outcome.violations;
-        let message = format!("the operator does not become quiet{writes}");
+        let traffic = self.network.traffic();
+        let most = traffic.changes.iter().max_by_key(|(_, count)| **count);
+        let most = most.filter(|(_, count)| **count >= FEWEST_REPEATED);
+        let what = most.map_or(String::new(), |(object, count)| {
+            format!(": it has changed {object} {count} times")
+        });
+        drop(traffic);
+        let message = format!("the operator does not become quiet{what}{writes}");
         violations.push(Violation::new(Oracle::Quiet, "", message));
         let object = step
             .declaration()
@@ -652,7 +679,10 @@ impl<'r> Run<'r> {
         let is_restored = |claim: &ObjectName| {
             let name = claim.to_string();
             let mut perturbations = self.history.perturbations.iter();
-            perturbations.any(|perturbation| perturbation.action == Disturbance::Remove(name.clone()))
+            perturbations.any(|perturbation| match &perturbation.action {
+                Disturbance::Remove(removed) | Disturbance::RemoveLater(removed) => *removed == name,
+                _ => false,
+            })
         };
         let replacements = traffic.new_claims.iter().filter(|claim| !is_restored(claim));
         let replacements: Vec<ObjectName> = replacements.cloned().collect();

@@ -25,7 +25,22 @@ pub(crate) struct Moment {
     /// Whether the request had any effect.
     pub(crate) changed: bool,
     pub(crate) is_external: bool,
+    /// Whether the request created an object.
+    pub(crate) creates: bool,
     pub(crate) step: usize,
+}
+
+impl Moment {
+    /// Resource in the name, e.g. `pods` in `create pods default/a #1`.
+    pub(crate) fn resource(&self) -> &str {
+        self.name.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// Namespace in the name, or an empty string.
+    pub(crate) fn namespace(&self) -> &str {
+        let object = self.name.split(' ').nth(2).unwrap_or_default();
+        object.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -119,6 +134,7 @@ impl Traffic {
             name,
             changed: false,
             is_external,
+            creates: false,
             step: self.step,
         };
         (moment, now)

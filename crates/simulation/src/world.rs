@@ -161,6 +161,11 @@ pub(crate) fn is_record(name: &ObjectName) -> bool {
     RECORDS.contains(&name.resource().as_str())
 }
 
+/// Whether a Pod has failed because its kubelet evicted it. Nothing starts it again.
+pub(crate) fn is_evicted(object: &Value) -> bool {
+    object["kind"] == "Pod" && object["status"]["reason"] == "Evicted"
+}
+
 /// Deployments keep old ReplicaSets for rollbacks. Snapshots exclude these, because their number
 /// depends on the history.
 fn is_old_replica_set(stored: &StoredObject) -> bool {
@@ -334,9 +339,9 @@ impl Snapshot {
     }
 
     /// Inserts objects whose names differ between runs. They are numbered in the order of their
-    /// contents.
+    /// contents, and evicted Pods come last.
     fn insert_numbered(&mut self, mut unnamed: Vec<(String, Value)>, keeps: &impl Fn(&str) -> bool) {
-        unnamed.sort_by_cached_key(|(start, value)| (start.clone(), value.to_string()));
+        unnamed.sort_by_cached_key(|(start, value)| (start.clone(), is_evicted(value), value.to_string()));
         for (start, value) in unnamed {
             self.insert(number_name(&self.objects, &start), value, keeps);
         }
@@ -549,6 +554,10 @@ impl Difference {
         }
     }
 
+    fn is_of(&self, field: &str) -> bool {
+        matches!(self, Self::Field(_, path, ..) if path == field)
+    }
+
     /// Name of an object in the cluster that should not exist.
     pub(crate) fn extra(&self) -> Option<&str> {
         match self {
@@ -612,6 +621,10 @@ fn compare_named(expected: &Snapshot, found: &Snapshot, mask: &Mask) -> Vec<Diff
             Some(other) => compare_values(name, "", value, other, mask, &mut differences),
         }
         let differs = differences.len() > first;
+        if differs && name.starts_with("pods ") {
+            // The phase says what happened to a Pod, and its conditions follow.
+            differences[first..].sort_by_key(|difference| !difference.is_of(".status.phase"));
+        }
         if differs && expected.kept.contains(name) && found.keeps_equal(name, value, mask) {
             differences.truncate(first);
         }

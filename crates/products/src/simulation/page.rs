@@ -20,9 +20,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("dies", &["crash-"]),
     ("answer lost", &["lose-answer"]),
     ("errors", &["refuse-"]),
-    ("forbidden", &["forbid"]),
+    ("forbidden", &["forbid", "fill-quota"]),
     ("watches", &["delay-events", "end-watches", "expire-watches"]),
-    ("others", &["remove", "edit", "redeclare"]),
+    ("others", &["remove", "edit", "evict", "redeclare"]),
 ];
 
 /// Renders a page about the simulations of a project.

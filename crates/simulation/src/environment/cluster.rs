@@ -24,13 +24,21 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Creates the workload and waits for it to settle.
     pub(super) async fn with(plural: &str, workload: &Value, pace: Pace) -> Self {
-        let mut cluster = Self {
+        let mut cluster = Self::empty(plural, pace);
+        cluster.create(workload).await;
+        cluster.settle(|_| ()).await;
+        cluster
+    }
+
+    /// A cluster without the workload.
+    pub(super) fn empty(plural: &str, pace: Pace) -> Self {
+        Self {
             network: Network::new(
                 ApiServer::new().collecting_garbage(),
                 Vec::new(),
                 Rules::default(),
             ),
-            environment: Environment::new(of_cluster(true), pace),
+            environment: Environment::new(of_cluster(true, true), pace),
             name: ObjectName {
                 group: "apps".to_owned(),
                 plural: plural.to_owned(),
@@ -38,10 +46,22 @@ impl Cluster {
                 namespace: "default".to_owned(),
                 name: "web".to_owned(),
             },
-        };
-        cluster.network.create(Actor::User, &cluster.name, workload).await;
-        cluster.settle(|_| ()).await;
-        cluster
+        }
+    }
+
+    pub(super) async fn create(&self, workload: &Value) {
+        self.network.create(Actor::User, &self.name, workload).await;
+    }
+
+    pub(super) fn fill_quota(&self, resource: &str) {
+        self.network.fill_quota(&self.name.namespace, resource);
+    }
+
+    /// Evicts a Pod of the workload.
+    pub(super) async fn evict(&self, pod: &str) {
+        self.network
+            .evict_later(&format!("pods {}/{pod}", self.name.namespace));
+        tokio::time::sleep(Duration::from_secs(11)).await;
     }
 
     pub(super) async fn patch(&self, patch: &Value) {

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod cluster;
 mod pods;
+mod quotas;
 mod rollouts;
 mod storage;
 mod workloads;
@@ -182,8 +183,8 @@ impl fmt::Debug for Environment {
 }
 
 /// Behaviors that exist in every cluster. With `has_pods`, workloads create ReplicaSets and Pods,
-/// which only matters to operators that read them.
-pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
+/// which only matters to operators that read them. `has_quotas` is for histories that fill quotas.
+pub(crate) fn of_cluster(has_pods: bool, has_quotas: bool) -> Vec<Arc<dyn Behavior>> {
     let mut behaviors: Vec<Arc<dyn Behavior>> = vec![
         Arc::new(workloads::Workloads),
         Arc::new(workloads::Jobs),
@@ -198,6 +199,9 @@ pub(crate) fn of_cluster(has_pods: bool) -> Vec<Arc<dyn Behavior>> {
         behaviors.push(Arc::new(pods::Replicas));
     } else {
         behaviors.push(Arc::new(workloads::Deployments));
+    }
+    if has_quotas {
+        behaviors.push(Arc::new(quotas::Quotas));
     }
     behaviors
 }

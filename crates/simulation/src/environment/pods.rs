@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Act, Behavior, World, is_going};
 use crate::history::Pace;
-use crate::world::owner_uids;
+use crate::world::{is_evicted, owner_uids};
 
 /// Pod limit, since some histories set `replicas` to the schema's maximum, possibly in the
 /// millions.
@@ -51,7 +51,8 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
         _ => replicas.clamp(0, MOST_PODS),
     };
     let is_set = workload.resource == "statefulsets";
-    let pods: Vec<_> = owned(world, "", "pods", workload).collect();
+    let pods = owned(world, "", "pods", workload);
+    let (evicted, pods): (Vec<_>, Vec<_>) = pods.partition(|pod| is_evicted(pod.value()));
     // Pods of a StatefulSet have ordinals; all others are interchangeable.
     let is_wanted = |(index, pod): (usize, &&StoredObject)| {
         let place = match is_set {
@@ -71,14 +72,18 @@ fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
         .iter()
         .enumerate()
         .partition(|(index, pod)| is_wanted((*index, pod)));
-    let names: Vec<&str> = pods.iter().map(|pod| pod.metadata("name")).collect();
+    // A new Pod of a StatefulSet has to wait until the name is free.
+    let named = pods.iter().chain(&evicted);
+    let names: Vec<&str> = named.map(|pod| pod.metadata("name")).collect();
     let missing = (0..wanted).filter(|number| match is_set {
         true => !names.contains(&ordinal_name(workload, *number).as_str()),
         false => *number >= i64::try_from(kept.len()).unwrap_or(wanted),
     });
     let created = missing.map(|number| Act::create("", "pods", pod(workload, &hash, number)));
-    let deleted = surplus.into_iter().map(|(_, pod)| Act::delete(pod));
-    created.chain(deleted).collect()
+    // ReplicaSets leave failed Pods for the garbage collector of Pods.
+    let failed = evicted.iter().filter(|_| workload.resource != "replicasets");
+    let deleted = surplus.into_iter().map(|(_, pod)| pod).chain(failed);
+    created.chain(deleted.map(|pod| Act::delete(pod))).collect()
 }
 
 fn ordinal_name(workload: &StoredObject, number: i64) -> String {
@@ -201,5 +206,28 @@ mod tests {
             assert_eq!(before, ["web-0", "web-1"]);
             assert_eq!(after, ["web-0", "web-1", "web-2"]);
         });
+    }
+
+    #[test]
+    fn evicted_pods_are_replaced() {
+        for (plural, kind, left) in [
+            ("statefulsets", "StatefulSet", 0),
+            ("daemonsets", "DaemonSet", 0),
+            // The garbage collector of Pods only removes failed ones when there are thousands.
+            ("replicasets", "ReplicaSet", 1),
+        ] {
+            block_on(async {
+                let mut cluster = Cluster::with(plural, &workload(kind), Pace::Prompt).await;
+                let before = pods_of(&cluster).len();
+                cluster.evict(&pods_of(&cluster)[0]).await;
+                cluster.settle(|_| ()).await;
+                let pods = cluster.objects("pods");
+                let (evicted, running): (Vec<_>, Vec<_>) =
+                    pods.iter().partition(|pod| is_evicted(pod.value()));
+                assert_eq!((evicted.len(), running.len()), (left, before), "{kind}");
+                let is_running = |pod: &&StoredObject| pod.value()["status"]["phase"] == "Running";
+                assert!(running.iter().all(is_running), "{kind}: {running:?}");
+            });
+        }
     }
 }

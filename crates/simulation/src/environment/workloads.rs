@@ -7,9 +7,10 @@
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
 
+use super::pods::owned;
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
-use crate::world::JOB_NAME;
+use crate::world::{JOB_NAME, is_evicted};
 
 /// Arbitrary, since timestamps are ignored in comparisons.
 const SOME_TIME: &str = "2030-01-01T00:00:00Z";
@@ -76,7 +77,7 @@ fn target_of<'w>(world: &'w World, scaler: &StoredObject) -> Option<&'w StoredOb
 fn next_statuses(world: &World, kinds: &[&str], pace: Pace) -> Vec<Act> {
     let all = kinds.iter().flat_map(|kind| world.of("apps", kind));
     all.filter(|stored| !is_going(stored))
-        .filter_map(|stored| status_act(stored, status(stored, pace)))
+        .filter_map(|stored| status_act(stored, status(world, stored, pace)))
         .collect()
 }
 
@@ -108,21 +109,29 @@ pub(super) fn without_zeros(mut status: Value, resource: &str) -> Value {
     status
 }
 
-fn status(stored: &StoredObject, pace: Pace) -> Value {
+fn status(world: &World, stored: &StoredObject, pace: Pace) -> Value {
     let object = stored.value();
     let generation = object["metadata"]["generation"].clone();
     let wanted = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let is_observed = object["status"]["observedGeneration"] == generation;
+    let count = if stored.resource == "daemonsets" {
+        "numberReady"
+    } else {
+        "readyReplicas"
+    };
+    let before = object["status"][count].as_i64().unwrap_or(0);
     let ready = match pace {
         Pace::Prompt => wanted,
         // All replicas become unready when the template changes. ReplicaSets have a fixed template.
         Pace::Slow if !is_observed && stored.resource != "replicasets" => 0,
         // In a slow environment, replicas become ready one by one.
-        Pace::Slow => {
-            let before = object["status"]["readyReplicas"].as_i64().unwrap_or(0);
-            (before + 1).min(wanted)
-        }
+        Pace::Slow => (before + 1).min(wanted),
         Pace::Failing => 0,
+    };
+    let is_short = ready > before && world.lacks_room_for_pods(stored.metadata("namespace"));
+    let (ready, created) = match is_short {
+        true => (before, before),
+        false => (ready, wanted),
     };
     if stored.resource == "daemonsets" {
         let ready = i64::from(ready > 0);
@@ -133,19 +142,20 @@ fn status(stored: &StoredObject, pace: Pace) -> Value {
         return without_zeros(status, &stored.resource);
     }
     let mut status = json!({
-        "observedGeneration": generation, "replicas": wanted, "updatedReplicas": wanted,
+        "observedGeneration": generation, "replicas": created, "updatedReplicas": created,
         "readyReplicas": ready, "availableReplicas": ready,
     });
     match stored.resource.as_str() {
         "deployments" => {
             let progress = match pace {
                 Pace::Failing if wanted > 0 => Progress::TimedOut,
+                _ if is_short => Progress::Updating,
                 _ => Progress::Complete,
             };
             let subject = format!("Deployment {:?}", stored.metadata("name"));
             status["conditions"] = deployment_conditions(ready >= wanted, progress, &subject);
         }
-        "statefulsets" => status["currentReplicas"] = wanted.into(),
+        "statefulsets" => status["currentReplicas"] = created.into(),
         "replicasets" => {
             status
                 .as_object_mut()
@@ -222,7 +232,10 @@ impl Behavior for Jobs {
                     "type": kind, "status": "True", "lastProbeTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
                     "reason": reason, "message": message,
                 }]);
-                status_act(stored, status)
+                let act = status_act(stored, status)?;
+                let waits = world.lacks_room_for_pods(stored.metadata("namespace"))
+                    && owned(world, "", "pods", stored).next().is_none();
+                (!waits).then_some(act)
             })
             .collect()
     }
@@ -233,7 +246,8 @@ pub(super) struct Pods;
 impl Behavior for Pods {
     /// Starts Pods, or makes them crash if the environment is failing. Pods of Jobs end.
     fn next(&self, world: &World, pace: Pace) -> Vec<Act> {
-        let pods = world.of("", "pods").filter(|stored| !is_going(stored));
+        let pods = world.of("", "pods");
+        let pods = pods.filter(|stored| !is_going(stored) && !is_evicted(stored.value()));
         pods.filter_map(|stored| {
             let is_of_job = !stored.value()["metadata"]["labels"][JOB_NAME].is_null();
             let phase = match (is_of_job, pace) {

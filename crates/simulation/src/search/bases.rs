@@ -183,13 +183,13 @@ impl Search<'_> {
         if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
             return None;
         }
-        let target = alone.settled.get(count - 1)?.clone();
-        self.note_unused(base, number, &changes, &target);
+        let target = alone.settled.get(count - 1)?;
+        self.note_unused(base, number, &changes, target);
         let mut path = base.history.clone();
         path.steps.insert(count, Step::ApplyWith(number, changes));
         path.steps.insert(count + 1, Step::Apply(number));
         expected.steps = base.expected.steps.clone();
-        expected.steps.insert(count, Some(target));
+        expected.steps.insert(count, alone.achieved(count - 1).cloned());
         expected
             .steps
             .insert(count + 1, base.expected.steps[count - 1].clone());

@@ -18,6 +18,7 @@ use self::elsewhere::mask_of_copies;
 use self::shrink::Reported;
 use crate::history::{History, Perturbation, Step};
 use crate::kept::{Kept, KeptOutcome};
+use crate::mishaps::{first_mishaps, mishaps};
 use crate::oracle::{Oracle, Violation};
 use crate::placement::{changing, crashes, handovers, late, neighbours, perturbations, replacements};
 use crate::progress::Progress;
@@ -138,8 +139,12 @@ impl<'s> Search<'s> {
         self.found.requests = base.outcome.moments.len();
         let calls = base.outcome.moments.iter().filter(|moment| moment.is_external);
         // External calls count twice, see `Simulation::histories`.
-        let others =
-            self.count_copies() + self.count_followed(&base) + METADATA * self.setting.declarations.len();
+        let declared = self.setting.declared();
+        let mishaps = first_mishaps(&mishaps(&base.history.steps, &base.outcome, &declared, 0));
+        let others = self.count_copies()
+            + self.count_followed(&base)
+            + mishaps.len()
+            + METADATA * self.setting.declarations.len();
         self.budget.adapt(self.found.requests + calls.count(), others);
         self.found.coverage.add_requests(&base.outcome.moments);
         self.repeat(&base, kept);
@@ -148,6 +153,7 @@ impl<'s> Search<'s> {
         self.orders(&base);
         let crashes = crashes(&changing(&base.outcome.moments, 0), base.outcome.accepts_past);
         self.disturb_each(&base, &crashes);
+        self.disturb_each(&base, &mishaps);
         self.elsewhere(&base);
         self.replace_followed(&base);
         let extra = [self.replicas(&base), self.months(&base)];
@@ -156,11 +162,11 @@ impl<'s> Search<'s> {
         for base in &bases[1..] {
             self.found.coverage.add_requests(&base.outcome.moments);
         }
-        let declared = self.setting.declared();
         let singles = bases
             .iter()
             .map(|base| perturbations(&base.history.steps, &base.outcome, &declared));
         let mut singles: Vec<Vec<Perturbation>> = singles.collect();
+        singles[0].retain(|perturbation| !mishaps.contains(perturbation));
         for base in extra.into_iter().flatten() {
             singles.insert(1, base.disturbances());
             bases.insert(1, base);
@@ -181,8 +187,9 @@ impl<'s> Search<'s> {
                 }
             }
         }
-        let crashes = crashes.into_iter().chain(singles[0].iter().cloned());
-        let all: Vec<Vec<Perturbation>> = std::iter::once(crashes.collect())
+        let tried = crashes.into_iter().chain(mishaps);
+        let first = tried.chain(singles[0].iter().cloned());
+        let all: Vec<Vec<Perturbation>> = std::iter::once(first.collect())
             .chain(singles[1..].iter().cloned())
             .collect();
         self.pairs(&bases, &all);
@@ -260,7 +267,7 @@ impl<'s> Search<'s> {
                     let mut fresh = base.history.clone();
                     fresh.steps[*number] = Step::ApplyWith(*number, changes.clone());
                     let alone = self.run(&fresh, &Expected::default());
-                    alone.settled.get(count - 1).cloned()
+                    alone.achieved(count - 1).cloned()
                 }
                 _ => None,
             };

@@ -95,7 +95,7 @@ impl Search<'_> {
             let mut fresh = History::plain(count);
             fresh.steps[number] = Step::ApplyWith(number, changes);
             let alone = self.run(&fresh, &Expected::default());
-            expected.steps[step] = alone.settled.get(count - 1).cloned();
+            expected.steps[step] = alone.achieved(count - 1).cloned();
         }
         expected
     }

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::json;
 
 use super::{assert_found, assert_silent, simulate};
-use crate::children::{config_map, metadata};
+use crate::children::{config_map, deployment, is_available, metadata};
 use crate::kinds::{App, declared, namespace, report, report_phase};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -168,4 +170,39 @@ async fn names_hour(app: Arc<App>, ctx: Ctx<()>) -> Result {
 fn names_may_have_the_hour() {
     let register = |manager: Manager| manager.controller(Controller::new(names_hour, ()).owns::<ConfigMap>());
     assert_silent(simulate(register, &[declared::<App>(json!({ "size": 1 }))]));
+}
+
+/// Sets the time of a transition although the condition stays the same: multigres/multigres-operator#185.
+async fn restless(app: Arc<App>, ctx: Ctx<()>) -> Result {
+    let deployment = deployment(app.name_any(), "app", app.spec.size);
+    let deployment = ctx.apply_owned(&*app, deployment).await?;
+    let ready = Condition {
+        type_: "Ready".to_owned(),
+        status: if is_available(&deployment) {
+            "True"
+        } else {
+            "False"
+        }
+        .to_owned(),
+        reason: "Observed".to_owned(),
+        message: String::new(),
+        last_transition_time: Time(ctx.now()),
+        observed_generation: app.metadata.generation,
+    };
+    report(&ctx, &*app, |status| status.conditions = vec![ready]).await?;
+    Ok(Action::await_change())
+}
+
+/// Such a time has no fractions of a second, so that a fast server hides the loop.
+#[test]
+fn time_of_each_transition_is_found() {
+    let register = |manager: Manager| manager.controller(Controller::new(restless, ()).owns::<Deployment>());
+    let words =
+        "the operator does not become quiet: it has changed apps.simulated.example.com default/sample";
+    let report = assert_found(
+        simulate(register, &[declared::<App>(json!({ "size": 1 }))]),
+        "quiet",
+        words,
+    );
+    assert!(report.to_string().contains("in a slow environment"), "{report}");
 }

@@ -391,3 +391,29 @@ fn pod_of_a_deleted_job_is_found() {
     };
     assert_silent(simulate(clean, &sized(2)));
 }
+
+/// Two children, of which the first leads to another reconcile when it becomes ready.
+async fn two_children(app: Arc<App>, ctx: Ctx<()>) -> Result {
+    ctx.apply_owned(&*app, deployment(app.name_any(), "app", app.spec.size))
+        .await?;
+    let size = [("size", app.spec.size.to_string())];
+    ctx.apply_owned(&*app, config_map(app.name_any(), size)).await?;
+    Ok(Action::await_change())
+}
+
+/// Only a deletion while the operator is idle shows that nothing watches the second child:
+/// stacklok/toolhive#6343.
+#[test]
+fn child_that_nothing_watches_is_found() {
+    let half = |manager: Manager| manager.controller(Controller::new(two_children, ()).owns::<Deployment>());
+    let words = "configmaps default/sample is missing";
+    let report = assert_found(simulate(half, &sized(2)), "end-state", words);
+    let text = report.to_string();
+    let circumstance = "when another actor deletes configmaps default/sample 10 seconds after";
+    assert!(text.contains(circumstance), "{text}");
+    let whole = |manager: Manager| {
+        let controller = Controller::new(two_children, ()).owns::<Deployment>();
+        manager.controller(controller.owns::<ConfigMap>())
+    };
+    assert_silent(simulate(whole, &sized(2)));
+}

@@ -6,13 +6,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, CustomResource, CustomResourceExt, ResourceExt};
 use rbuilder::simulation::Simulation;
-use rbuilder::{Action, ApplySet, Controller, CrdSchema, Ctx, Manager, Result, Task};
+use rbuilder::{Action, ApplySet, Controller, CrdSchema, Ctx, Error, Manager, ObjectRef, Result, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{assert_found, assert_silent, simulate};
 use crate::children::{claim, config_map};
-use crate::kinds::{App, declared, namespace};
+use crate::kinds::{App, Labelled, declared, declared_map, namespace};
 
 async fn applies_set(app: Arc<App>, ctx: Ctx<()>) -> Result {
     let size = [("size", app.spec.size.to_string())];
@@ -116,4 +116,32 @@ fn ignored_fields_are_not_compared() {
     let sized = [declared::<App>(json!({ "size": 1 }))];
     assert_found(simulate(register, &sized), "path", ".data.count");
     assert_silent(simulate(register, &sized).ignoring("configmaps .data.count"));
+}
+
+/// Makes a ConfigMap out of another one, and leaves it as it is while that one is missing.
+async fn copies(label: Arc<Labelled>, ctx: Ctx<()>) -> Result {
+    let source = ctx.api::<ConfigMap>(&*label).get_opt(&label.spec.label).await?;
+    let source = source.ok_or_else(|| Error::new(format!("there is no ConfigMap {}", label.spec.label)))?;
+    let text = source.data.and_then(|mut data| data.remove("text"));
+    let copy = config_map(label.name_any(), [("text", text.unwrap_or_default())]);
+    ctx.apply_owned(&*label, copy).await?;
+    Ok(Action::await_change())
+}
+
+fn all_labelled(_: &ConfigMap, ctx: &Ctx<()>) -> Result<Vec<ObjectRef<Labelled>>> {
+    let all = ctx.cached::<Labelled>()?.list();
+    Ok(all.iter().map(|label| ObjectRef::from_obj(&**label)).collect())
+}
+
+#[test]
+fn reference_that_dangles_may_change_nothing() {
+    let register =
+        |manager: Manager| manager.controller(Controller::new(copies, ()).try_watches(all_labelled));
+    let declared = [
+        declared_map("settings", "loud"),
+        declared::<Labelled>(json!({ "label": "settings" })),
+    ];
+    let declared = declared.iter();
+    let simulation = Simulation::new(register).crd(Labelled::crd());
+    assert_silent(declared.fold(simulation, |simulation, object| simulation.declare(object)));
 }

@@ -11,6 +11,7 @@ mod hidden;
 mod kept;
 mod namespaces;
 mod programs;
+mod shortages;
 
 use rbuilder::Manager;
 use rbuilder::simulation::{Report, Simulation};
