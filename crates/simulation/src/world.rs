@@ -417,7 +417,11 @@ pub(crate) fn replace_text(value: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// Moves what the user wrote out of a declared object. Fields that another manager owns stay.
+/// The manager of what an object without managers had before an apply: defaults of the server.
+const SERVER: &str = "before-first-apply";
+
+/// Moves what the user wrote and the server added out of a declared object. Fields that another
+/// manager owns stay.
 /// Returns `None` if the user didn't apply the object.
 fn take_declared(object: &Value, value: &mut Value) -> Option<Value> {
     let managers = object["metadata"]["managedFields"].as_array()?;
@@ -425,7 +429,7 @@ fn take_declared(object: &Value, value: &mut Value) -> Option<Value> {
     let is_user = |manager: &&Value| manager["manager"] == USER && manager["operation"] == "Apply";
     managers.clone().find(is_user)?;
     let others: Vec<&Value> = managers
-        .filter(|manager| manager["manager"] != USER)
+        .filter(|manager| manager["manager"] != USER && manager["manager"] != SERVER)
         .map(|manager| &manager["fieldsV1"])
         .collect();
     let mut declared = Map::new();
@@ -743,8 +747,9 @@ mod tests {
             "metadata": { "managedFields": [
                 { "manager": USER, "operation": "Apply", "fieldsV1": { "f:spec": { "f:size": {} } } },
                 { "manager": "operator", "operation": "Update", "fieldsV1": { "f:spec": { "f:paused": {} } } },
+                { "manager": SERVER, "operation": "Update", "fieldsV1": { "f:spec": { "f:finalizers": {} } } },
             ] },
-            "spec": { "size": 1, "names": [], "paused": true },
+            "spec": { "size": 1, "names": [], "paused": true, "finalizers": ["kubernetes"] },
             "status": { "phase": "Running" },
         });
         let mut value = object.clone();

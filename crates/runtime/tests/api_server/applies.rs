@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
@@ -15,6 +15,7 @@ use crate::support::{Place, apply, map, refusal, refused};
 on_both_servers!(
     apply_creates_a_missing_object,
     apply_without_changes_keeps_the_version,
+    namespace_has_its_finalizer_from_the_start,
     field_that_is_no_longer_applied_is_removed,
     field_of_another_manager_is_kept,
     emptied_map_is_null,
@@ -100,6 +101,23 @@ async fn apply_without_changes_keeps_the_version(server: Server) {
         "another manager is a change of the object"
     );
     assert_eq!(other.metadata.generation, Some(1));
+}
+
+async fn namespace_has_its_finalizer_from_the_start(server: Server) {
+    let place = Place::new(server).await;
+    let api: Api<Namespace> = Api::all(place.client.clone());
+    let name = format!("{}-other", place.namespace);
+    let wanted = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let made = apply(&api, &name, "one", wanted.clone()).await.unwrap();
+    let finalizers = made.spec.clone().unwrap().finalizers;
+    assert_eq!(finalizers.unwrap(), ["kubernetes"]);
+    // Nothing of it has a manager. The second apply records that.
+    assert_eq!(made.metadata.managed_fields, None);
+    let again = apply(&api, &name, "one", wanted).await.unwrap();
+    let managed = again.metadata.managed_fields.as_ref().unwrap();
+    let managers: Vec<_> = managed.iter().map(|entry| entry.manager.as_deref()).collect();
+    assert_eq!(managers, [Some("before-first-apply")]);
+    assert_eq!(again.spec, made.spec);
 }
 
 async fn field_that_is_no_longer_applied_is_removed(server: Server) {
