@@ -212,6 +212,7 @@ impl Behavior for Jobs {
         jobs.filter(|stored| stored.value()["spec"]["suspend"] != true)
             .filter_map(|stored| {
                 let completions = stored.value()["spec"]["completions"].as_i64().unwrap_or(1);
+                let created = stored.metadata("creationTimestamp");
                 let (kind, reason, message, counts) = match pace {
                     Pace::Failing => (
                         "Failed",
@@ -223,13 +224,14 @@ impl Behavior for Jobs {
                         "Complete",
                         "CompletionsReached",
                         "Reached expected number of succeeded pods",
-                        json!({ "succeeded": completions, "completionTime": SOME_TIME }),
+                        json!({ "succeeded": completions, "completionTime": created }),
                     ),
                 };
                 let mut status = without_zeros(counts, &stored.resource);
-                status["startTime"] = SOME_TIME.into();
+                // Operators compute with these times, so they must not be in the future.
+                status["startTime"] = created.into();
                 status["conditions"] = json!([{
-                    "type": kind, "status": "True", "lastProbeTime": SOME_TIME, "lastTransitionTime": SOME_TIME,
+                    "type": kind, "status": "True", "lastProbeTime": created, "lastTransitionTime": created,
                     "reason": reason, "message": message,
                 }]);
                 let act = status_act(stored, status)?;

@@ -14,7 +14,7 @@ use rbuilder::{Action, Controller, Ctx, Manager, Result, Watch};
 use serde_json::json;
 
 use super::{assert_found, assert_silent, simulate};
-use crate::children::{config_map, deployment, is_available, metadata};
+use crate::children::{config_map, delete_named, deployment, is_available, metadata};
 use crate::kinds::{App, declared, namespace, report, report_phase};
 
 const DAY: i64 = 24 * 60 * 60;
@@ -205,4 +205,35 @@ fn time_of_each_transition_is_found() {
         words,
     );
     assert!(report.to_string().contains("in a slow environment"), "{report}");
+}
+
+/// Deletes the Job half a minute after its end: kubeflow/trainer#1533.
+async fn lives_for_a_time(app: Arc<App>, ctx: Ctx<()>) -> Result {
+    let phase = app.status.as_ref().and_then(|status| status.phase.as_deref());
+    if phase == Some("Over") {
+        return Ok(Action::await_change());
+    }
+    let job = ctx.apply_owned(&*app, job(app.name_any(), app.spec.size)).await?;
+    let Some(end) = job.status.and_then(|status| status.completion_time) else {
+        return Ok(Action::await_change());
+    };
+    let passed = ctx.now().as_second() - end.0.as_second();
+    if passed < 30 {
+        return Ok(Action::requeue(Duration::from_secs(30)));
+    }
+    report_phase(&ctx, &*app, "Over").await?;
+    delete_named::<Job, _>(&ctx, &*app, &app.name_any()).await?;
+    Ok(Action::await_change())
+}
+
+#[test]
+fn jobs_do_not_end_in_the_future() {
+    let register = |manager: Manager| {
+        let controller = Controller::new(lives_for_a_time, ());
+        manager.controller(controller.watch(Watch::<Job, _>::owned()))
+    };
+    let simulation = simulate(register, &[declared::<App>(json!({ "size": 1 }))]);
+    let report = simulation.histories(3).run();
+    assert!(report.failures.is_empty() && report.masked.is_empty(), "{report}");
+    assert!(report.requests > 5, "{report}");
 }
