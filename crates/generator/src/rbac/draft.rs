@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fit::{allows, describe_unseen, hides_calls};
+use super::fit::{allow, describe_unseen, hides_calls, rules_of};
 use super::marker::{Permission, write_marker};
 use crate::collect::{Build, collect_packages};
 use crate::kubernetes_types::KubernetesTypes;
@@ -114,14 +114,12 @@ fn collect(sources: &dyn Sources, options: &Options, report: &mut Report) -> Opt
 type Found<'n> = (BTreeSet<&'static str>, BTreeSet<(Place, &'n str)>);
 
 fn draft_markers(package: &Package, needs: &Needs, files: &Files) -> Vec<DraftedMarker> {
+    let rules = rules_of(package);
     let mut found: BTreeMap<Permission, Found<'_>> = BTreeMap::new();
     let known = needs.known.iter();
     for need in known.filter(|need| need.strength >= Strength::Optional) {
         let permission = Permission::of(need);
-        let is_missing = |verb: &&&'static str| {
-            let mut rules = package.rules.iter();
-            !rules.any(|placed| allows(&placed.rule, &permission, verb))
-        };
+        let is_missing = |verb: &&&'static str| !allow(&rules, &permission, verb);
         let missing: Vec<&'static str> = need.verbs.iter().filter(is_missing).copied().collect();
         if missing.is_empty() {
             continue;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_kubernetes::rbac::Target;
+use rbuilder_kubernetes::rbac::{Rule, Target};
 use rbuilder_syntax::RbacRule;
 
 use super::marker::{Permission, find_namespace, write_marker};
@@ -37,6 +37,7 @@ pub(super) fn compare(package: &Package, needs: &Needs, report: &mut Report) {
 }
 
 fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
+    let rules = rules_of(package);
     let mut reported = BTreeSet::new();
     let mut by_call: BTreeMap<(Place, &str, Permission), Vec<&'static str>> = BTreeMap::new();
     let required = needs
@@ -45,10 +46,7 @@ fn report_missing(package: &Package, needs: &Needs, report: &mut Report) {
         .filter(|need| need.strength == Strength::Required);
     for need in required {
         let permission = Permission::of(need);
-        let is_missing = |verb: &&&'static str| {
-            let mut rules = package.rules.iter();
-            !rules.any(|placed| allows(&placed.rule, &permission, verb))
-        };
+        let is_missing = |verb: &&&'static str| !allow(&rules, &permission, verb);
         let missing: Vec<&'static str> = need.verbs.iter().filter(is_missing).copied().collect();
         for verb in missing {
             if reported.insert((permission.clone(), verb)) {
@@ -218,18 +216,23 @@ fn is_needed(needs: &Needs, group: &str, resource: &str, verb: &str) -> bool {
         })
 }
 
-/// Returns true if the rule grants the permission, regardless of the names and namespaces of the
-/// objects.
-pub(super) fn allows(rule: &RbacRule, permission: &Permission, verb: &str) -> bool {
-    let mut rule = rule_of(rule);
-    // When an object is created, the API server does not know its name yet.
-    if verb != "create" {
-        rule.names.clear();
-    }
-    let target = Target::Resource {
+/// Returns true if any of the rules grants the permission, regardless of the names and namespaces of
+/// the objects.
+pub(super) fn allow(rules: &[Rule], permission: &Permission, verb: &str) -> bool {
+    let target = |name: Option<&String>| Target::Resource {
         group: permission.group.clone(),
         resource: permission.resource.clone(),
-        name: None,
+        name: name.cloned(),
     };
-    rule.grants(verb, &target)
+    let unnamed = target(None);
+    rules.iter().any(|rule| match rule.names.first() {
+        // When an object is created, the API server does not know its name yet.
+        Some(name) if verb != "create" => rule.grants(verb, &target(Some(name))),
+        _ => rule.grants(verb, &unnamed),
+    })
+}
+
+/// Returns what the markers of a package request.
+pub(super) fn rules_of(package: &Package) -> Vec<Rule> {
+    package.rules.iter().map(|placed| rule_of(&placed.rule)).collect()
 }
