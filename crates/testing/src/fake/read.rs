@@ -51,7 +51,7 @@ impl State {
             version,
             ..
         } = writer;
-        let selector = Selector::read(request, version, self.sharding == Some(true))?;
+        let selector = Selector::read(request, version, self.sharding)?;
         let page = Page::read(request)?;
         let exact = request.parameter("resourceVersionMatch") == "Exact";
         let asked = version_parameter(request.parameter("resourceVersion"))?;

@@ -339,7 +339,7 @@ impl ApiServer {
     /// Open watches don't change. Tests can therefore toggle this while an operator is running, to simulate an upgrade
     /// of a control plane with several API servers.
     pub fn sharding(&self, enabled: bool) {
-        self.shared.state().sharding = Some(enabled);
+        self.shared.state().sharding = enabled;
     }
 
     /// Restricts clients returned by [`client`](Self::client) to the permissions granted by roles.

@@ -58,8 +58,8 @@ pub(super) struct State {
     /// If set, repeated writes reuse earlier results.
     pub(super) results: Option<Results>,
     pub(super) bookmark_interval: Duration,
-    /// Whether lists and watches apply the shard selector. `None` if the test didn't set it.
-    pub(super) sharding: Option<bool>,
+    /// Whether lists and watches apply the shard selector.
+    pub(super) sharding: bool,
     pub(super) names: u64,
     clock: Clock,
     taken: Taken,
@@ -146,7 +146,7 @@ impl State {
             webhooks: None,
             results: None,
             bookmark_interval: BOOKMARK_INTERVAL,
-            sharding: None,
+            sharding: false,
             names: 0,
             clock: Clock {
                 wall: Timestamp::now(),

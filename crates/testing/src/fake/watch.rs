@@ -71,7 +71,7 @@ impl Watch {
             changed: shared.changed.subscribe(),
             id: definition.id.clone(),
             kind: definition.kind.clone(),
-            selector: Selector::read(request, version, state.sharding == Some(true))?,
+            selector: Selector::read(request, version, state.sharding)?,
             view,
             version: state.version(),
             epoch: state.epoch,
