@@ -3,7 +3,7 @@
 //! Each line of crates/kubernetes/tests/grants.jsonl has a rule of a role, the attributes of a
 //! request, and whether the rule allows it. To add a case, add a line with any answer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cel::Client;
 use crate::committed::{Check, update_file};
 use crate::control_plane::ControlPlane;
+use crate::run::wait_until;
 use crate::{assets, repo};
 
 const RECORDED: &str = "crates/kubernetes/tests/grants.jsonl";
@@ -67,15 +68,10 @@ fn grant(client: &Client, user: &str, rule: &Value) -> Result<()> {
 fn wait_for_role(client: &Client, user: &str) -> Result<()> {
     let [group, resource, verb] = READY;
     let request = json!({ "group": group, "resource": resource, "verb": verb });
-    let started = Instant::now();
-    while !review(client, user, &request)? {
-        ensure!(
-            started.elapsed() < Duration::from_secs(30),
-            "the role of {user} has no effect"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
+    let otherwise = format!("the role of {user} has no effect");
+    wait_until(Duration::from_secs(30), &otherwise, || {
+        review(client, user, &request)
+    })
 }
 
 /// Asks whether the user may make a request.
