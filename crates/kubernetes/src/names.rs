@@ -128,11 +128,13 @@ const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
 /// Returns the reasons why a string isn't a qualified name, e.g. a label key.
 pub fn check_qualified_name(text: &str) -> Vec<String> {
-    let rule = format!(
-        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
-         an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', \
-         regex used for validation is '{QUALIFIED}')"
-    );
+    let rule = || {
+        format!(
+            "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with \
+             an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', \
+             regex used for validation is '{QUALIFIED}')"
+        )
+    };
     let mut reasons = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
     let name = match parts[..] {
@@ -148,7 +150,8 @@ pub fn check_qualified_name(text: &str) -> Vec<String> {
         }
         _ => {
             return vec![format!(
-                "a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                rule()
             )];
         }
     };
@@ -158,7 +161,7 @@ pub fn check_qualified_name(text: &str) -> Vec<String> {
         reasons.push(format!("name part {}", no_more_than(63, "bytes")));
     }
     if !is_made_of(name, is_alphanumeric, b"-_.") {
-        reasons.push(format!("name part {rule}"));
+        reasons.push(format!("name part {}", rule()));
     }
     reasons
 }
