@@ -113,14 +113,18 @@ pub(crate) fn last_declared<'o>(
     state.into_iter().flat_map(|state| &state.objects)
 }
 
+/// Whether an object is a Pod in a simulation that has those of workloads.
+fn is_pod(outcome: &Outcome, name: &str) -> bool {
+    outcome.asks_for_pods && name.starts_with("pods ")
+}
+
 /// Objects that the operator has made for the declared ones, and Pods of workloads if it reads
 /// them: other actors delete these, too. Only objects with a name of their own.
 pub(crate) fn children<'o>(steps: &[Step], outcome: &'o Outcome, declared: &[String]) -> Vec<&'o String> {
-    let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
     // The operator's own objects aren't made for any declared object, and need not be restored.
     let is_made = |name: &String| {
         let is_own = outcome.before.contains(name);
-        outcome.made.contains(name) && !is_own || is_external(name) || is_pod(name)
+        outcome.made.contains(name) && !is_own || is_external(name) || is_pod(outcome, name)
     };
     let names = last_declared(steps, outcome).map(|(name, _)| name);
     names
@@ -133,7 +137,6 @@ pub(crate) fn children<'o>(steps: &[Step], outcome: &'o Outcome, declared: &[Str
 pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[String]) -> Vec<Perturbation> {
     let objects = last_declared(steps, outcome);
     let objects: Vec<&String> = objects.map(|(name, _)| name).collect();
-    let is_pod = |name: &String| outcome.asks_for_pods && name.starts_with("pods ");
     let in_cluster = objects.iter().filter(|name| !is_external(name));
     let kinds = in_cluster.filter_map(|name| Some(name.split_once(' ')?.0));
     let kinds: BTreeSet<&str> = kinds.collect();
@@ -159,7 +162,7 @@ pub(crate) fn perturbations(steps: &[Step], outcome: &Outcome, declared: &[Strin
     }
     for child in children(steps, outcome, declared) {
         add(&changing, &Disturbance::Remove(child.clone()));
-        if !is_external(child) && !is_pod(child) {
+        if !is_external(child) && !is_pod(outcome, child) {
             add(&changing, &Disturbance::Edit(child.clone()));
         }
     }
