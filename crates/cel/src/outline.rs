@@ -1,6 +1,6 @@
-//! What a rule says at first sight, without running it: constants that it demands, and whether it
-//! holds because of what is known about some fields. Both only look at the syntax, and miss what they don't
-//! understand.
+//! What can be read off a rule without running it: constants that it demands, and whether it always
+//! holds for values about which something is known. Both only look at the syntax, and ignore what they
+//! don't understand.
 
 use serde_json::{Value, json};
 

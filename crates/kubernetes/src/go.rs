@@ -1,4 +1,4 @@
-//! Go's formats: text as it is found in messages of the API server and in YAML of Kubernetes' tools, and
+//! Go's formats: text as in the API server's messages and in the YAML written by Kubernetes tools, and
 //! durations.
 
 use std::fmt::Write;

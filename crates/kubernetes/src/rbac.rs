@@ -45,7 +45,7 @@ pub struct Permission {
 /// What a permission is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// Objects in the API.
+    /// Objects of a kind, or one of them.
     Resource {
         /// The API group; empty for the core group.
         group: String,

@@ -1,4 +1,4 @@
-//! Versions of APIs.
+//! The order of API versions.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Strategic merge patches of kustomizations. Without the schemas of kinds, the names of fields tell
-//! how lists are merged.
+//! Strategic merge patches in kustomizations. We don't know the schemas of the objects here, so lists
+//! are merged according to the names of their fields.
 
 use rbuilder_kubernetes::patch::{self, ListMerge, PatchStrategy};
 use serde_json::Value;
@@ -34,7 +34,8 @@ pub fn merge(base: &mut Value, patch: &Value) {
     patch::merge(base, patch, &ByName::default());
 }
 
-/// The name of a field in [`KEYS`], and that of the list around it. Empty if they are not in the table.
+/// The name of a field, and that of the list whose items contain it. Names that are not in [`KEYS`]
+/// are empty.
 #[derive(Clone, Copy, Default)]
 struct ByName {
     around: Option<&'static str>,

@@ -7,7 +7,7 @@ use super::record::Entry;
 use crate::error::Error;
 use crate::hash::{HashMap, HashSet};
 
-/// Maximum number of instances for reuse. Only contexts that outlive their reconcile need more.
+/// Number of instances that are kept for reuse. There are only more if contexts outlive their reconcile.
 const MOST_SPARE: usize = 64;
 
 /// Instances for concurrent reconciles. They are reused, so that a reconcile without a set allocates
