@@ -198,6 +198,26 @@ fn rules_of_the_object_are_tried_with_its_status() {
     }
 }
 
+/// A value that a new default fills in isn't one of the old values.
+#[test]
+fn rules_about_new_defaults_are_searched() {
+    let field = |x: Value| serde_json::json!({ "type": "object", "properties": { "x": x } });
+    let old = field(serde_json::json!({ "type": "string", "enum": ["a"] }));
+    let with_rule = |x: Value| {
+        let mut new = field(x);
+        new["x-kubernetes-validations"] = serde_json::json!([{ "rule": "!has(self.x) || self.x != 'b'" }]);
+        let crd = |schema: &Value| cases::crd(&cases::object(schema));
+        let changes = compare(&[crd(&old)], &[crd(&new)]).expect("comparable");
+        let rule = changes.iter().find(|change| change.rule.name == "rule-added");
+        rule.expect("the rule is new").level
+    };
+    let plain = serde_json::json!({ "type": "string", "enum": ["a", "b"] });
+    assert_eq!(with_rule(plain.clone()), Level::Compatible);
+    let mut filled = plain;
+    filled["default"] = "b".into();
+    assert_eq!(with_rule(filled), Level::Risky);
+}
+
 /// The new default violates the old rule, but the new rule allows it.
 #[test]
 fn default_counts_only_objects_that_the_new_rules_refuse_too() {

@@ -65,6 +65,11 @@ impl Pattern {
         find::find(&program, text, start)
     }
 
+    /// Returns a number of characters that each matching text has at least.
+    pub fn least_length(&self) -> u64 {
+        program::least_length(&self.ops)
+    }
+
     /// Generates a matching text. `choose` selects among the possible texts.
     ///
     /// Returns `None` if no character of a class is known, or if the choices don't terminate.

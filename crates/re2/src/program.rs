@@ -84,6 +84,35 @@ pub(crate) fn compile_program(ops: &[Op]) -> Option<Vec<Inst<'_>>> {
     Some(code)
 }
 
+/// A number of characters that each matching text has at least. Assertions are ignored.
+pub(crate) fn least_length(ops: &[Op]) -> u64 {
+    let mut operands: Vec<u64> = Vec::new();
+    let mut begun: Vec<usize> = Vec::new();
+    for op in ops {
+        match op {
+            Op::Begin => begun.push(operands.len()),
+            Op::End => {
+                let first = begun.pop().unwrap_or_default();
+                let sum = operands.drain(first..).fold(0, u64::saturating_add);
+                operands.push(sum);
+            }
+            Op::Class(_) => operands.push(1),
+            Op::Look(_) => operands.push(0),
+            Op::Repeat { least, .. } => {
+                if let Some(last) = operands.last_mut() {
+                    *last = last.saturating_mul(u64::from(*least));
+                }
+            }
+            Op::Alternate(count) => {
+                let first = operands.len().saturating_sub(*count);
+                let least = operands.drain(first..).min().unwrap_or_default();
+                operands.push(least);
+            }
+        }
+    }
+    operands.into_iter().fold(0, u64::saturating_add)
+}
+
 /// Expands `x{2,4}` to `xx(x(x)?)?`, and `x{2,}` to `xxx*`.
 fn repeat<'a>(
     code: &mut Vec<Inst<'a>>,

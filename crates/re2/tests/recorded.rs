@@ -59,6 +59,24 @@ fn matches_same_strings_as_go() {
 }
 
 #[test]
+fn no_match_is_shorter_than_said() {
+    let mut longest = 0;
+    for (pattern, row) in recorded().filter(|(_, row)| row.get("error").is_none()) {
+        let parsed = Pattern::parse(&pattern).expect("a valid pattern");
+        for text in row["matches"].as_array().expect("a list of string literals") {
+            let length = text.as_str().expect("a text").chars().count() as u64;
+            assert!(parsed.least_length() <= length, "{pattern:?} matches {text:?}");
+        }
+        longest = longest.max(parsed.least_length());
+    }
+    assert!(longest > 3, "{longest}");
+    let least = |pattern: &str| Pattern::parse(pattern).expect("a valid pattern").least_length();
+    assert_eq!(least(r"^\[[0-9]+-[0-9]+\]$"), 5);
+    assert_eq!(least("^(ab|c){2,3}d?$"), 2);
+    assert_eq!(least("^(|a)$"), 0);
+}
+
+#[test]
 fn errors_suggest_a_fix() {
     for (pattern, reason) in [
         ("a**", "`*` cannot repeat `*`; write `(?:…*)*`"),

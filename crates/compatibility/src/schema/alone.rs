@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rbuilder_re2::Pattern;
 use rbuilder_schema::{Cel, Key, Schema, SchemaType, check_default};
 use serde_json::Value;
 
@@ -77,6 +78,14 @@ pub(super) fn keeps_all_values(old: &Schema, alone: &Schema) -> bool {
     if let Some(values) = all_values(old) {
         let mut values = values.iter().filter(|value| accepts(old, value));
         return values.all(|value| accepts(alone, value));
+    }
+    // A pattern such as `^[0-9]+-[0-9]+$` makes short texts invalid.
+    if let Some(Ok(pattern)) = old.pattern.as_deref().map(Pattern::parse)
+        && with_keys(alone, old, &["minLength"]) == *old
+    {
+        return alone
+            .min_length
+            .is_none_or(|least| least <= pattern.least_length());
     }
     match (Integers::of(old), Integers::of(alone)) {
         (Some(before), Some(after)) => with_keys(alone, old, LIMITS) == *old && before.are_within(&after),

@@ -1,6 +1,6 @@
 //! CEL rules. A rule is identified by its expression, as in server-side apply.
 
-use rbuilder_cel::{Facts, holds_with};
+use rbuilder_cel::{Facts, follows_from, holds_with};
 use rbuilder_schema::{Cel, Schema, SchemaType, cel_name};
 use serde_json::Value;
 
@@ -47,6 +47,15 @@ impl Comparison {
                 self.add("rule-added", path, message, Probe::Unaffected);
                 continue;
             }
+            if !self.is_filled_differently && fills_alike(old, new) && follows(rule, old, new) {
+                let message = match former {
+                    Some(former) => format!("rule `{}` instead of `{}`", text(rule), text(former)),
+                    None => format!("rule `{}`", text(rule)),
+                };
+                let message = format!("{message}, which all values satisfy that satisfied the former rules");
+                self.add("rule-added", path, message, Probe::Unaffected);
+                continue;
+            }
             let probe = Probe::Rule {
                 rule: Box::new(rule.clone()),
                 node: Box::new(old.clone()),
@@ -69,6 +78,32 @@ impl Comparison {
             );
         }
     }
+}
+
+/// Returns true if each value that satisfies the old rules satisfies the new one.
+fn follows(rule: &Cel, old: &Schema, new: &Schema) -> bool {
+    let former = old.validations.iter().map(|rule| rule.rule.as_str());
+    follows_from(&rule.rule, former, &OldValues { old, new })
+}
+
+/// Whether a value contains the same fields after defaulting, as far as both schemas have them.
+fn fills_alike(old: &Schema, new: &Schema) -> bool {
+    let inner = |one: Option<&Schema>, other: Option<&Schema>| match (one, other) {
+        (Some(one), Some(other)) => fills_alike(one, other),
+        _ => true,
+    };
+    old == new
+        || old.default == new.default
+            && inner(old.items.as_deref(), new.items.as_deref())
+            && inner(
+                old.additional_properties.as_deref(),
+                new.additional_properties.as_deref(),
+            )
+            && old.properties.iter().all(|(name, field)| {
+                new.properties
+                    .get(name)
+                    .is_none_or(|other| fills_alike(field, other))
+            })
 }
 
 /// What is known about values of the old schema when rules of the new one are evaluated: fields that

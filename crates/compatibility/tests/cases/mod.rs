@@ -119,6 +119,7 @@ fn rows() -> Vec<Row> {
     let embedded = || json!({ "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true });
     let open = || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let parts = || structure(json!({ "x": string(), "y": string() }));
+    let texts = || json!({ "type": "array", "items": { "type": "string" } });
     let variant = |more: Value| {
         let fields = json!({ "t": { "type": "string", "enum": ["a"] }, "x": string() });
         rules(with(structure(fields), "required", json!(["t"])), more)
@@ -202,7 +203,12 @@ fn rows() -> Vec<Row> {
         ("rule-added", structure(json!({ "x": string() })), rules(structure(json!({ "x": string(), "y": { "type": "string", "default": "a" } })), json!([{ "rule": "!has(self.y) || self.y != 'a'" }])), Breaking, NEW, Refused),
         ("rule-added", variant(json!([])), variant(json!([{ "rule": "self.t == 'b' ? !has(self.x) : true" }])), Compatible, NOBODY, Nothing),
         ("rule-added", variant(json!([])), variant(json!([{ "rule": "self.t in ['a', 'b'] ? !has(self.x) : true" }])), Breaking, NEW, Refused),
-        ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.x != 'a'" }])), Risky, NEW, Nothing),
+        ("rule-added", rules(parts(), json!([{ "rule": "has(self.x)" }])), rules(parts(), json!([{ "rule": "has(self.x) || has(self.y)" }])), Compatible, NOBODY, Nothing),
+        ("rule-added", rules(parts(), json!([{ "rule": "has(self.x) || has(self.y)" }])), rules(parts(), json!([{ "rule": "has(self.x)" }])), Breaking, NEW, Refused),
+        ("rule-added", rules(texts(), json!([{ "rule": "self.all(x, x in ['a', 'b'])" }])), rules(texts(), json!([{ "rule": "self.all(x, x == 'a' || x == 'b' || x == 'c')" }])), Compatible, NOBODY, Nothing),
+        ("minimum-added", with(string(), "pattern", json!("^[0-9]+-[0-9]+$")), with(with(string(), "pattern", json!("^[0-9]+-[0-9]+$")), "minLength", json!(3)), Compatible, NOBODY, Nothing),
+        ("minimum-added", with(string(), "pattern", json!("^[0-9]+-[0-9]*$")), with(with(string(), "pattern", json!("^[0-9]+-[0-9]*$")), "minLength", json!(3)), Breaking, NEW, Refused),
+        ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.x != 'a'" }])), Compatible, NOBODY, Nothing),
         ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.size > 3" }])), Breaking, NEW, Refused),
         ("maximum-lowered", with(with(string(), "maxLength", json!(63)), "enum", json!(["aa", "b1"])), with(with(string(), "maxLength", json!(60)), "enum", json!(["aa", "b1"])), Compatible, NOBODY, Nothing),
         ("minimum-added", with(string(), "enum", json!(["aa", "b"])), with(with(string(), "minLength", json!(2)), "enum", json!(["aa", "b"])), Breaking, NEW, Refused),
