@@ -7,4 +7,5 @@ pub mod go;
 pub mod names;
 pub mod patch;
 pub mod rbac;
+pub mod selector;
 pub mod version;
