@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn modules_use_dependency_versions_of_kube_apiserver() {
         let shared = ["api", "apimachinery", "client-go"].map(|name| format!("k8s.io/{name}"));
-        for folder in ["bundle", "catalog", "cel", "helm", "kubectl"].map(module_folder) {
+        for folder in ["bundle", "catalog", "cel", "helm", "kubectl", "protobuf"].map(module_folder) {
             let go_mod = fs_err::read_to_string(folder.join("go.mod")).unwrap();
             for module in &shared {
                 let expected = required_version("kube-apiserver", module).unwrap();

@@ -44,6 +44,7 @@ mod patterns;
 mod peers;
 mod pictures;
 mod project;
+mod protobuf;
 #[allow(dead_code)] // shared with other tests
 #[path = "../../crates/generator/tests/fuzz/random.rs"]
 mod random;
@@ -136,6 +137,8 @@ enum Task {
     Patterns(patterns::Args),
     /// Generate the pictures of the guide from diagrams and from the figures in its tables
     Pictures(Check),
+    /// Generate the table of messages in protobuf, and record objects that Go has encoded (needs Go)
+    Protobuf(Check),
     /// Check that the version can be published: names, changelog, packages, and a scaffold that
     /// uses the packages
     Release(release::Args),
@@ -200,6 +203,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Pages => pages::check_pages(),
         Task::Patterns(args) => patterns::record_verdicts(args),
         Task::Pictures(args) => pictures::update_pictures(args),
+        Task::Protobuf(args) => protobuf::update_table(args),
         Task::Release(args) => release::check_release(args),
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::SharedCluster => shared_cluster::check_shared_cluster(),
