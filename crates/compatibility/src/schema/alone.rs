@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rbuilder_re2::Pattern;
-use rbuilder_schema::{Cel, Key, Schema, SchemaType, check_default};
+use rbuilder_schema::{Cel, Key, ListType, Schema, SchemaType, check_default};
 use serde_json::Value;
 
 use super::integers::Integers;
@@ -86,6 +86,12 @@ pub(super) fn keeps_all_values(old: &Schema, alone: &Schema) -> bool {
         return alone
             .min_length
             .is_none_or(|least| least <= pattern.least_length());
+    }
+    // The items of a set differ.
+    if let (Some(ListType::Set), Some(values)) = (old.list_type, old.items.as_deref().and_then(all_values))
+        && with_keys(alone, old, &["maxItems"]) == *old
+    {
+        return alone.max_items.is_none_or(|most| values.len() as u64 <= most);
     }
     match (Integers::of(old), Integers::of(alone)) {
         (Some(before), Some(after)) => with_keys(alone, old, LIMITS) == *old && before.are_within(&after),

@@ -120,6 +120,7 @@ fn rows() -> Vec<Row> {
     let open = || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let parts = || structure(json!({ "x": string(), "y": string() }));
     let texts = || json!({ "type": "array", "items": { "type": "string" } });
+    let kinds = || json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] } });
     let variant = |more: Value| {
         let fields = json!({ "t": { "type": "string", "enum": ["a"] }, "x": string() });
         rules(with(structure(fields), "required", json!(["t"])), more)
@@ -206,6 +207,8 @@ fn rows() -> Vec<Row> {
         ("rule-added", rules(parts(), json!([{ "rule": "has(self.x)" }])), rules(parts(), json!([{ "rule": "has(self.x) || has(self.y)" }])), Compatible, NOBODY, Nothing),
         ("rule-added", rules(parts(), json!([{ "rule": "has(self.x) || has(self.y)" }])), rules(parts(), json!([{ "rule": "has(self.x)" }])), Breaking, NEW, Refused),
         ("rule-added", rules(texts(), json!([{ "rule": "self.all(x, x in ['a', 'b'])" }])), rules(texts(), json!([{ "rule": "self.all(x, x == 'a' || x == 'b' || x == 'c')" }])), Compatible, NOBODY, Nothing),
+        ("maximum-added", with(kinds(), "x-kubernetes-list-type", json!("set")), with(with(kinds(), "x-kubernetes-list-type", json!("set")), "maxItems", json!(2)), Compatible, NOBODY, Nothing),
+        ("maximum-added", kinds(), with(kinds(), "maxItems", json!(2)), Breaking, NEW, Refused),
         ("minimum-added", with(string(), "pattern", json!("^[0-9]+-[0-9]+$")), with(with(string(), "pattern", json!("^[0-9]+-[0-9]+$")), "minLength", json!(3)), Compatible, NOBODY, Nothing),
         ("minimum-added", with(string(), "pattern", json!("^[0-9]+-[0-9]*$")), with(with(string(), "pattern", json!("^[0-9]+-[0-9]*$")), "minLength", json!(3)), Breaking, NEW, Refused),
         ("rule-added", constants(json!([])), constants(json!([{ "rule": "self.x != 'a'" }])), Compatible, NOBODY, Nothing),

@@ -113,7 +113,7 @@ fn check_object(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
     }
     match (group, kind) {
         ("", "Service") => services::check_service(object, &mut errors),
-        ("", "ConfigMap") => objects::check_keys(object, &["data", "binaryData"], &mut errors),
+        ("", "ConfigMap") => objects::check_config_map(object, &mut errors),
         ("", "Secret") => objects::check_secret(object, &mut errors),
         ("", "PersistentVolumeClaim") => {
             objects::check_claim_spec(&object["spec"], &field_path("spec"), &mut errors);

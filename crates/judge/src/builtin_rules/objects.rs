@@ -305,8 +305,13 @@ fn check_end_port(port: &Value, path: &Path, errors: &mut Vec<FieldError>) {
     errors.push(FieldError::invalid(path, end, detail));
 }
 
+pub(super) fn check_config_map(config: &Value, errors: &mut Vec<FieldError>) {
+    check_keys(config, &["data", "binaryData"], errors);
+    check_size(config, &["data"], &["binaryData"], &Path::root().key(""), errors);
+}
+
 /// Checks the keys of ConfigMaps and Secrets.
-pub(super) fn check_keys(object: &Value, lists: &[&str], errors: &mut Vec<FieldError>) {
+fn check_keys(object: &Value, lists: &[&str], errors: &mut Vec<FieldError>) {
     for list in lists {
         for key in object[*list]
             .as_object()
@@ -323,6 +328,33 @@ pub(super) fn check_keys(object: &Value, lists: &[&str], errors: &mut Vec<FieldE
     }
 }
 
+/// Limit for the values of a ConfigMap or Secret in total (`core.MaxSecretSize`).
+const MOST_DATA: u64 = 1 << 20;
+
+/// Checks the size of a ConfigMap or Secret. Fields in `encoded` are in base64. The server names the
+/// Secret's field, and none of a ConfigMap's.
+pub(super) fn check_size(
+    object: &Value,
+    plain: &[&str],
+    encoded: &[&str],
+    at: &Path,
+    errors: &mut Vec<FieldError>,
+) {
+    let texts = |field: &&str| {
+        let values = object[*field].as_object().into_iter().flatten();
+        let texts = values.filter_map(|(_, value)| value.as_str());
+        texts.collect::<Vec<_>>()
+    };
+    let plain = plain.iter().flat_map(texts).map(str::len);
+    let encoded = encoded
+        .iter()
+        .flat_map(texts)
+        .map(|text| text.trim_end_matches('=').len() * 3 / 4);
+    if plain.chain(encoded).sum::<usize>() as u64 > MOST_DATA {
+        errors.push(FieldError::too_long(at, MOST_DATA));
+    }
+}
+
 /// Keys that Secrets of a type must have. Of the last type, either key is enough.
 const SECRET_KEYS: [(&str, &[&str]); 5] = [
     ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
@@ -336,6 +368,7 @@ const BASIC_AUTH: &str = "kubernetes.io/basic-auth";
 
 pub(super) fn check_secret(secret: &Value, errors: &mut Vec<FieldError>) {
     check_keys(secret, &["data"], errors);
+    check_size(secret, &[], &["data"], &Path::root().child("data"), errors);
     let kind = text_of(secret, "type");
     let data = &secret["data"];
     let keys = SECRET_KEYS.iter().find(|(known, _)| *known == kind);

@@ -10,6 +10,7 @@ on_both_servers!(
     immutable_fields_of_workloads_are_kept,
     immutable_fields_of_other_kinds_are_kept,
     immutable_config_is_kept,
+    data_has_a_limit,
     selector_must_match_the_template,
     pods_need_containers_with_images,
 );
@@ -186,6 +187,45 @@ async fn immutable_fields_of_other_kinds_are_kept(server: Server) {
             "Secret \"a\" is invalid: type: Invalid value: \"example.com/b\": field is immutable",
         ),
         (json!({ "data": { "a": "Yg==" } }), ""),
+    ];
+    check(&place, "api/v1", "secrets", secret, &patches).await;
+}
+
+async fn data_has_a_limit(server: Server) {
+    let place = Place::new(server).await;
+    let text = |length: usize| "a".repeat(length);
+    let message = |kind: &str, field: &str| {
+        format!("{kind} \"a\" is invalid: {field}: Too long: may not be more than 1048576 bytes")
+    };
+    let half = 1 << 19;
+    // 524,287 bytes.
+    let encoded = "YWFh".repeat(174_762) + "YQ==";
+    let config = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+    let refused = message("ConfigMap", "[]");
+    let patches = [
+        (json!({ "data": { "a": text(half), "b": text(half) } }), ""),
+        (
+            json!({ "data": { "a": text(half), "b": text(half + 1) } }),
+            &*refused,
+        ),
+        (
+            json!({ "data": { "a": text(half + 1) }, "binaryData": { "b": encoded } }),
+            "",
+        ),
+        (
+            json!({ "data": { "a": text(half + 2) }, "binaryData": { "b": encoded } }),
+            &*refused,
+        ),
+    ];
+    check(&place, "api/v1", "configmaps", config, &patches).await;
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "a" } });
+    let refused = message("Secret", "data");
+    let patches = [
+        (json!({ "data": { "a": encoded, "b": encoded } }), ""),
+        (
+            json!({ "data": { "a": encoded, "b": encoded, "c": "YWFhYQ==" } }),
+            &*refused,
+        ),
     ];
     check(&place, "api/v1", "secrets", secret, &patches).await;
 }
