@@ -71,6 +71,20 @@ pub(crate) struct Fold {
     pub(crate) result: Expr,
 }
 
+impl Expr {
+    pub(crate) fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            Kind::Literal(_) | Kind::Ident(_) | Kind::Message(_) => Vec::new(),
+            Kind::Select { operand, .. } => vec![operand],
+            Kind::Call { target, args, .. } => target.as_deref().into_iter().chain(args).collect(),
+            Kind::List(items) => items.iter().map(|(item, _)| item).collect(),
+            Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
+            Kind::Fold(fold) => vec![&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result],
+            Kind::Bind { value, body, .. } => vec![value, body],
+        }
+    }
+}
+
 impl Kind {
     pub(crate) fn depth(&self) -> usize {
         let of = |exprs: &mut dyn Iterator<Item = &Expr>| exprs.map(|expr| expr.depth).max().unwrap_or(0);

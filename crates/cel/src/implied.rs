@@ -556,9 +556,8 @@ fn constant(expr: &Expr) -> Option<Value> {
 }
 
 fn mentions_old(expr: &Expr) -> bool {
-    text(expr, &Place::Whole { goal: false })
-        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-        .any(|word| word == "oldSelf")
+    matches!(&expr.kind, Kind::Ident(name) if name == "oldSelf")
+        || expr.children().into_iter().any(mentions_old)
 }
 
 /// The text of an expression, which is the same for the same expression. The variable of a quantifier

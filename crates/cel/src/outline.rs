@@ -97,6 +97,26 @@ fn chain(expr: &Expr) -> Option<Vec<Link<'_>>> {
     Some(links)
 }
 
+/// Returns the fields below `self` that a rule mentions, as the rule spells them. Those of a list's
+/// items aren't included, but the list is.
+pub fn mentioned_fields(rule: &str) -> Vec<Vec<String>> {
+    let mut fields = Vec::new();
+    if let Ok(parsed) = parse_expression(rule) {
+        collect_fields(&parsed.root, &mut fields);
+    }
+    fields
+}
+
+fn collect_fields(expr: &Expr, fields: &mut Vec<Vec<String>>) {
+    match chain(expr) {
+        Some(links) => fields.push(links.iter().map(|link| link.name.to_owned()).collect()),
+        None => expr
+            .children()
+            .into_iter()
+            .for_each(|child| collect_fields(child, fields)),
+    }
+}
+
 /// What is known about the values that a rule is evaluated for. Paths are names of fields below `self`,
 /// as the rule spells them.
 pub trait Facts {
@@ -281,6 +301,18 @@ mod tests {
         check("self.a != 'x'", &[]);
         check("self.a == self.b", &[]);
         check("self.a ==", &[]);
+    }
+
+    #[test]
+    fn finds_mentioned_fields() {
+        let check = |rule: &str, expected: &[&str]| {
+            let found = mentioned_fields(rule);
+            let found: Vec<String> = found.iter().map(|path| path.join(".")).collect();
+            assert_eq!(found, expected, "{rule}");
+        };
+        check("has(self.a.b) || self.?c.d.orValue(1) > 2", &["a.b", "c.d"]);
+        check("self.l.all(x, x.a == self.b)", &["l", "b"]);
+        check("self.size() > 3", &[""]);
     }
 
     /// `n` is absent, `t` is `x` or `y`, and other fields are optional.

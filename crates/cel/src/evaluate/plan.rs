@@ -96,7 +96,7 @@ impl Plan {
 
     /// Marks the constants of a subtree. Children first, since nodes depend on them.
     fn visit(&self, expr: &Expr, found: &mut Found) {
-        for child in children(expr) {
+        for child in expr.children() {
             self.visit(child, found);
         }
         let is_constant = |expr: &Expr| found.constants[expr.id];
@@ -175,21 +175,9 @@ fn is_empty_list(expr: &Expr) -> bool {
     matches!(&expr.kind, Kind::List(items) if items.is_empty())
 }
 
-fn children(expr: &Expr) -> Vec<&Expr> {
-    match &expr.kind {
-        Kind::Literal(_) | Kind::Ident(_) | Kind::Message(_) => Vec::new(),
-        Kind::Select { operand, .. } => vec![operand],
-        Kind::Call { target, args, .. } => target.as_deref().into_iter().chain(args).collect(),
-        Kind::List(items) => items.iter().map(|(item, _)| item).collect(),
-        Kind::Map(entries) => entries.iter().flat_map(|(key, value, _)| [key, value]).collect(),
-        Kind::Fold(fold) => vec![&fold.range, &fold.init, &fold.condition, &fold.step, &fold.result],
-        Kind::Bind { value, body, .. } => vec![value, body],
-    }
-}
-
 fn find(expr: &Expr, id: usize) -> Option<&Expr> {
     if expr.id == id {
         return Some(expr);
     }
-    children(expr).into_iter().find_map(|child| find(child, id))
+    expr.children().into_iter().find_map(|child| find(child, id))
 }

@@ -1,6 +1,6 @@
 //! CEL rules. A rule is identified by its expression, as in server-side apply.
 
-use rbuilder_cel::{Facts, follows_from, holds_with};
+use rbuilder_cel::{Facts, follows_from, holds_with, mentioned_fields};
 use rbuilder_schema::{Cel, Schema, SchemaType, cel_name};
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ impl Comparison {
                 self.add("rule-added", path, message, Probe::Unaffected);
                 continue;
             }
-            if !self.is_filled_differently && fills_alike(old, new) && follows(rule, old, new) {
+            if !self.is_filled_differently && follows(rule, old, new) {
                 let message = match former {
                     Some(former) => format!("rule `{}` instead of `{}`", text(rule), text(former)),
                     None => format!("rule `{}`", text(rule)),
@@ -80,10 +80,26 @@ impl Comparison {
     }
 }
 
-/// Returns true if each value that satisfies the old rules satisfies the new one.
+/// Returns true if each value that satisfies the old rules satisfies the new one. The old rules and the
+/// new one have to see the same fields.
 fn follows(rule: &Cel, old: &Schema, new: &Schema) -> bool {
     let former = old.validations.iter().map(|rule| rule.rule.as_str());
-    follows_from(&rule.rule, former, &OldValues { old, new })
+    let is_filled_alike = |path: &Vec<String>| {
+        let mut nodes = (old, new);
+        for name in path {
+            if nodes.0.default != nodes.1.default {
+                return false;
+            }
+            nodes = match (field_of_rule(nodes.0, name), field_of_rule(nodes.1, name)) {
+                (Some((_, before)), Some((_, after))) => (before, after),
+                // About new fields, there are other facts.
+                _ => return true,
+            };
+        }
+        fills_alike(nodes.0, nodes.1)
+    };
+    mentioned_fields(&rule.rule).iter().all(is_filled_alike)
+        && follows_from(&rule.rule, former, &OldValues { old, new })
 }
 
 /// Whether a value contains the same fields after defaulting, as far as both schemas have them.
