@@ -25,6 +25,7 @@ fn pages_match_the_golden_files() {
     let folder = with_manifests(CUPS);
     support::golden("docs/cups.md", &page(&folder, "docs/api.md"));
     support::golden("docs/cups.html", &without_assets(&page(&folder, "docs/api.html")));
+    support::golden("docs/cups.schema.json", &page(&folder, "docs/api.schema.json"));
 }
 
 fn without_assets(page: &str) -> String {

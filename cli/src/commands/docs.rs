@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::check::check_up_to_date;
 use super::manifests::{RenderedDiagnostics, Request, collect_manifests};
 use super::{decide, execute};
-use crate::api_docs::{MARK, Manifests, render_html, render_markdown};
+use crate::api_docs::{MARK, Manifests, render_html, render_json_schema, render_markdown};
 use crate::flags::{DocsFlags, PageFormat};
 use crate::plan::Plan;
 use crate::project::Project;
@@ -51,6 +51,7 @@ fn page_format(flags: &DocsFlags) -> PageFormat {
     match (flags.format, extension) {
         (Some(format), _) => format,
         (None, Some("md" | "markdown" | "mdx")) => PageFormat::Markdown,
+        (None, Some("json")) => PageFormat::JsonSchema,
         _ => PageFormat::Html,
     }
 }
@@ -63,6 +64,7 @@ fn page_path(flags: &DocsFlags) -> String {
         }
         (None, PageFormat::Html) => "docs/api.html".into(),
         (None, PageFormat::Markdown) => "docs/api.md".into(),
+        (None, PageFormat::JsonSchema) => "docs/api.schema.json".into(),
     }
 }
 
@@ -98,6 +100,7 @@ fn render_page(tree: &Tree, flags: &DocsFlags, request: &Request) -> Result<(Str
     let page = match page_format(flags) {
         PageFormat::Html => render_html(&reference),
         PageFormat::Markdown => render_markdown(&reference),
+        PageFormat::JsonSchema => render_json_schema(&reference),
     };
     Ok((page, found))
 }

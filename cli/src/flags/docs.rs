@@ -16,7 +16,7 @@ pub struct DocsFlags {
     /// Format of the page [default: from the extension of --file, or html]
     #[arg(long, value_enum)]
     pub format: Option<PageFormat>,
-    /// File to write, relative to the project directory [default: `docs/api.html` or `docs/api.md`]
+    /// File to write, relative to the project directory [default: `docs/api.html`, `docs/api.md` or `docs/api.schema.json`]
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<String>,
     /// Heading of the page [default: the name of the project]
@@ -43,4 +43,6 @@ pub enum PageFormat {
     Html,
     /// Markdown, for repositories and site generators
     Markdown,
+    /// JSON Schema of manifests with these kinds, for editors
+    JsonSchema,
 }

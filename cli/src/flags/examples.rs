@@ -104,6 +104,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("docs", &[
         ("Write the API reference of a project to docs/api.html", "rbuilder docs"),
         ("Write it as Markdown", "rbuilder docs --file docs/api.md"),
+        ("Write a JSON Schema for editors to docs/api.schema.json", "rbuilder docs --format json-schema"),
         ("Fail in CI if it is not up to date", "rbuilder docs --check"),
         ("Document the CRDs of any project", "rbuilder docs --file api.html config/crd/bases"),
     ]),
