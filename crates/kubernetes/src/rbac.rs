@@ -205,6 +205,21 @@ pub fn permissions_of(role: &Value) -> BTreeSet<Permission> {
     rules.flat_map(|rule| rule.permissions(namespace)).collect()
 }
 
+/// The name of the first service account to which a RoleBinding or ClusterRoleBinding binds a role.
+/// `None` if there is none, and for objects of other kinds.
+#[must_use]
+pub fn service_account(binding: &Value) -> Option<&str> {
+    if !matches!(
+        binding["kind"].as_str(),
+        Some("ClusterRoleBinding" | "RoleBinding")
+    ) {
+        return None;
+    }
+    let mut subjects = binding["subjects"].as_array()?.iter();
+    let account = subjects.find(|subject| subject["kind"] == "ServiceAccount")?;
+    account["name"].as_str()
+}
+
 fn texts(list: &Value) -> Vec<String> {
     let items = list.as_array().into_iter().flatten();
     items.filter_map(|item| Some(item.as_str()?.to_owned())).collect()

@@ -19,20 +19,6 @@ pub(crate) fn read_documents(path: &Path) -> io::Result<Vec<(PathBuf, Value)>> {
     Ok(found)
 }
 
-/// The name of the service account referenced by a RoleBinding or ClusterRoleBinding.
-#[cfg(any(feature = "envtest", feature = "fake"))]
-pub(crate) fn service_account(binding: &Value) -> Option<&str> {
-    if !matches!(
-        binding["kind"].as_str(),
-        Some("ClusterRoleBinding" | "RoleBinding")
-    ) {
-        return None;
-    }
-    let mut subjects = binding["subjects"].as_array()?.iter();
-    let account = subjects.find(|subject| subject["kind"] == "ServiceAccount")?;
-    account["name"].as_str()
-}
-
 // Not recursive.
 fn manifest_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let read = |err| read_error(path, err);

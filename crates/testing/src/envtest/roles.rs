@@ -9,11 +9,12 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
+use rbuilder_kubernetes::rbac::service_account;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{Environment, Error, FIELD_MANAGER, POLL_INTERVAL, User};
-use crate::manifests::{read_documents, service_account};
+use crate::manifests::read_documents;
 
 // Scaffolds use the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";

@@ -33,7 +33,7 @@
 //!   volumes in use
 //! - label and field selectors, pagination
 //! - watches from any resource version, with bookmarks
-//! - shard selectors ([`ApiServer::sharding`]), which only few clusters have today
+//! - shard selectors ([`sharding`](rbuilder_apiserver::ApiServer::sharding)), which only few clusters have today
 //! - lists and watches of metadata only
 //! - custom resource validation identical to kube-apiserver, including its messages: unknown and
 //!   repeated fields (`fieldValidation`, with `Warning` headers), pruning, defaults, bounds,
@@ -72,67 +72,14 @@
 //! pass instantly: [`tokio::time::sleep`] in the test first fires all timers that are due earlier,
 //! in order, and the clock does not advance while a task is ready to run.
 
-// The server consists of a state and functions on it. A request is parsed (`request`,
-// `http_messages`), its kind is looked up (`kinds`, `builtin`), and it is handled under a single
-// lock (`routes`, `read`, `write`, `patch`, `delete`, `pods`, `identity`). Writes are admitted by
-// plugins (`plugins`, `escalation`), and decoded and validated by
-// `rbuilder-judge` (`verdicts`; `typed` for applied configurations). Webhooks are called between
-// two attempts to handle a request (`webhooks`). Objects are converted when they are read or stored
-// (`versions`). Changes are appended to a log, which serves watches and lists of older versions
-// (`store`, `watch`). Simulations reuse the results of repeated writes (`results`). Ownership of
-// fields is split into field sets (`fields`), manager entries (`managers`, `changes`) and the merge
-// (`apply`). Only watches use tasks and timers, so a paused clock advances only when all watches
-// are idle.
+// The server itself is the crate `rbuilder-apiserver`, which doesn't know kube. These modules wrap
+// its types for tests that do.
 
-mod apply;
-mod builtin;
-mod changes;
-mod collect;
-mod crds;
-mod delete;
-mod discovery;
-mod escalation;
-mod failure;
 mod fault;
-mod fields;
-mod http_messages;
-mod identity;
-mod inspect;
-mod kinds;
-mod managers;
-mod parameters;
-mod past;
-mod patch;
-mod plugins;
-mod pods;
-mod prune;
-mod read;
 mod request;
-mod results;
-mod roles;
-mod routes;
-mod scale;
-mod selectors;
 mod server;
-mod services;
-mod shards;
-mod store;
-mod strategic;
-mod typed;
-mod verdicts;
-mod versions;
-mod view;
-mod warnings;
-mod watch;
-mod webhooks;
-mod write;
 
 pub use fault::Fault;
-pub use http_messages::ResponseBody;
-pub use inspect::StoredObject;
-pub use request::{Request, Verb};
-pub use roles::Permission;
-pub use server::ApiServer;
-pub use webhooks::{WebhookHandler, Webhooks};
-
-use server::Shared;
+pub use rbuilder_apiserver::{Permission, ResponseBody, StoredObject, Verb, WebhookHandler};
+pub use request::Request;
+pub use server::{ApiServer, Webhooks};

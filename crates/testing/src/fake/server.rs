@@ -1,85 +1,42 @@
-//! The server handle for tests, and the HTTP service behind its clients.
+//! The server handle for tests.
 
+use std::any::TypeId;
+use std::io;
+use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use futures::StreamExt;
-use http::{HeaderMap, Response, header};
-use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Bytes, Frame};
+use http::{HeaderMap, Response};
+use hyper::body::Bytes;
+use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::client::Body;
+use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource};
-use rbuilder_judge::MOST_BYTES;
+use rbuilder_apiserver::{KindNames, OWN_NAMESPACE};
+use rbuilder_catalogue::KUBERNETES;
 use serde::Serialize;
-use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
+use serde_json::Value;
 use tower::BoxError;
 
-use super::builtin;
-use super::collect::Collector;
-use super::failure::Failure;
-use super::fault::{self, Effect, Fault};
-use super::http_messages::{
-    ResponseBody, json_response, no_such_path, parse_body, read_headers, response, text_response,
-};
-use super::kinds::{Definition, ResourceId, Version};
-use super::request::{Request, Verb};
-use super::roles::{OWN_NAMESPACE, Permission, Roles};
-use super::routes::{Answer, Headers, answer_request};
-use super::store::{State, Taken};
-use super::warnings::Warnings;
-use super::webhooks::{Reviews, Webhooks};
+use super::{Fault, Request, ResponseBody, WebhookHandler};
 use crate::manifests::read_documents;
-
-/// The error of a request that a test disconnects.
-const DISCONNECTED: &str = "the test asked for a broken connection";
 
 /// An in-process API server. Clones share the same server. See [the module](super).
 #[derive(Clone, Debug)]
-pub struct ApiServer {
-    shared: Arc<Shared>,
+pub struct ApiServer(rbuilder_apiserver::ApiServer);
+
+/// An operator with webhooks. Implemented by `rbuilder::Manager`.
+pub trait Webhooks {
+    /// Takes the webhooks, so that the operator doesn't serve them itself.
+    fn take_webhooks(&mut self) -> WebhookHandler;
 }
 
-#[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
-    /// Signals watches to check for changes. The number itself is meaningless.
-    pub(super) changed: watch::Sender<u64>,
-    /// Wakes watches in the order in which they started waiting. `changed` alone would wake them in
-    /// random order, and simulations must be reproducible.
-    woken: Notify,
-}
+/// What doesn't depend on kube.
+impl Deref for ApiServer {
+    type Target = rbuilder_apiserver::ApiServer;
 
-impl Shared {
-    pub(super) fn new(state: State) -> Self {
-        Self {
-            state: Mutex::new(state),
-            changed: watch::Sender::new(0),
-            woken: Notify::new(),
-        }
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn wake(&self) {
-        self.changed.send_modify(|count| *count += 1);
-        self.woken.notify_waiters();
-    }
-
-    pub(super) async fn changed_since(&self, seen: &watch::Receiver<u64>) {
-        loop {
-            // Subscribe before checking, or a change in between would be missed.
-            let woken = self.woken.notified();
-            // `Err` would mean that the sender was dropped, but `self` owns it.
-            if seen.has_changed().unwrap_or(true) {
-                return;
-            }
-            woken.await;
-        }
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 
@@ -89,32 +46,12 @@ impl Default for ApiServer {
     }
 }
 
-/// A test whose operator lacks a permission usually fails while waiting for something else, long
-/// before it reaches [`ApiServer::assert_role_fits`]. So print missing permissions here.
-impl Drop for ApiServer {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.report_missing_permissions();
-        }
-    }
-}
-
 impl ApiServer {
     /// Creates a server with the built-in kinds of Kubernetes and the namespaces `default`,
     /// `kube-node-lease`, `kube-public` and `kube-system`.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_shared(Shared::new(State::new(builtin::builtin_definitions())))
-    }
-
-    pub(super) fn with_shared(shared: Shared) -> Self {
-        Self {
-            shared: Arc::new(shared),
-        }
-    }
-
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+        Self(rbuilder_apiserver::ApiServer::of_minor(KUBERNETES.minor()))
     }
 
     /// Serves the kind of a CRD, e.g. `Memcached::crd()`.
@@ -125,7 +62,7 @@ impl ApiServer {
     #[must_use]
     pub fn crd(self, crd: CustomResourceDefinition) -> Self {
         let name = crd.metadata.name.clone().unwrap_or_default();
-        if let Err(why) = self.install(&serde_json::to_value(crd).unwrap_or_default()) {
+        if let Err(why) = self.install_crd(&serde_json::to_value(crd).unwrap_or_default()) {
             panic!("cannot serve the kind of the CRD {name}: {why}");
         }
         self
@@ -138,24 +75,10 @@ impl ApiServer {
     ///
     /// Returns an error if the path can't be read or contains no CRD, or if a document isn't valid
     /// YAML or not a valid CRD.
-    pub fn install_crds(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
-        let path = path.as_ref();
-        let mut found = false;
-        for (file, document) in read_documents(path)? {
-            if document["kind"] == "CustomResourceDefinition" {
-                let refused =
-                    |why| std::io::Error::other(format!("cannot install {}: {why}", file.display()));
-                self.install(&document).map_err(refused)?;
-                found = true;
-            }
-        }
-        if found {
-            return Ok(());
-        }
-        let path = path.display();
-        Err(std::io::Error::other(format!(
-            "no CRD in {path}: run `rbuilder manifests` to generate the project's"
-        )))
+    pub fn install_crds(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let is_crd = |document: &Value| document["kind"] == "CustomResourceDefinition";
+        let installed = install(path.as_ref(), is_crd, |crd| self.install_crd(&crd))?;
+        installed.ok_or_else(|| missing("CRD", path.as_ref()))
     }
 
     /// Installs the webhook configurations from a file or directory, e.g.
@@ -172,31 +95,17 @@ impl ApiServer {
     ///
     /// Returns an error if the path can't be read or contains no webhook configuration, or if a
     /// document is invalid.
-    pub fn install_webhooks(
-        &self,
-        path: impl AsRef<Path>,
-        operator: &mut impl Webhooks,
-    ) -> std::io::Result<()> {
-        let path = path.as_ref();
-        let mut found = false;
-        for (file, mut document) in read_documents(path)? {
-            let plural = match document["kind"].as_str() {
-                Some("MutatingWebhookConfiguration") => "mutatingwebhookconfigurations",
-                Some("ValidatingWebhookConfiguration") => "validatingwebhookconfigurations",
-                _ => continue,
-            };
-            remove_restrictions(&mut document);
-            let id = ResourceId::new("admissionregistration.k8s.io", plural);
-            let refused = |why| std::io::Error::other(format!("cannot install {}: {why}", file.display()));
-            self.apply(&id, document).map_err(refused)?;
-            found = true;
-        }
-        if !found {
-            let path = path.display();
-            return Err(std::io::Error::other(format!(
-                "no webhook configuration in {path}: run `rbuilder manifests` to generate the project's"
-            )));
-        }
+    pub fn install_webhooks(&self, path: impl AsRef<Path>, operator: &mut impl Webhooks) -> io::Result<()> {
+        let is_configuration = |document: &Value| {
+            let kind = document["kind"].as_str();
+            matches!(
+                kind,
+                Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration")
+            )
+        };
+        let add = |configuration| self.install_webhook_configuration(configuration);
+        let installed = install(path.as_ref(), is_configuration, add)?;
+        installed.ok_or_else(|| missing("webhook configuration", path.as_ref()))?;
         self.install_conversions(operator);
         Ok(())
     }
@@ -212,58 +121,8 @@ impl ApiServer {
     ///
     /// Panics if a CRD can't be changed.
     pub fn install_conversions(&self, operator: &mut impl Webhooks) {
-        let handler = operator.take_webhooks();
-        let crds = handler.converted_crds().to_vec();
-        // Set the handler before `install` below asks it which CRDs to change.
-        self.shared.state().webhooks = Some(handler);
-        for name in crds {
-            let key = (String::new(), name);
-            let stored = self.shared.state().get(&ResourceId::crds(), &key).cloned();
-            let Some(stored) = stored else { continue };
-            // Omit the status and server-set metadata from the apply.
-            let metadata = &stored["metadata"];
-            let crd = json!({
-                "metadata": {
-                    "name": metadata["name"], "labels": metadata["labels"], "annotations": metadata["annotations"],
-                },
-                "spec": stored["spec"],
-            });
-            if let Err(why) = self.install(&crd) {
-                panic!("cannot set the conversion of the CRD {}: {why}", key.1);
-            }
-        }
-    }
-
-    fn install(&self, crd: &Value) -> Result<(), String> {
-        let mut crd = crd.clone();
-        if let Some(handler) = &self.shared.state().webhooks {
-            handler.set_conversion(&mut crd);
-        }
-        crd["apiVersion"] = "apiextensions.k8s.io/v1".into();
-        crd["kind"] = "CustomResourceDefinition".into();
-        self.apply(&ResourceId::crds(), crd)
-    }
-
-    fn apply(&self, id: &ResourceId, object: Value) -> Result<(), String> {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let mut request = internal_request(Verb::Patch, id, None, Some(&name));
-        request
-            .parameters
-            .insert("fieldManager".to_owned(), "rbuilder-fake".to_owned());
-        request.parameters.insert("force".to_owned(), "true".to_owned());
-        request.body = object;
-        let headers = Headers {
-            content_type: "application/apply-patch+yaml".to_owned(),
-            ..Headers::default()
-        };
-        let installed = answer_internal(&self.shared, &request, &headers);
-        self.shared.wake();
-        match installed {
-            Ok(_) => Ok(()),
-            Err(failure) => Err(failure.to_json()["message"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()),
+        if let Err(why) = self.convert_with(operator.take_webhooks()) {
+            panic!("{why}");
         }
     }
 
@@ -271,7 +130,13 @@ impl ApiServer {
     /// neither validated nor defaulted. The kind has a status subresource.
     #[must_use]
     pub fn kind<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
-        self.shared.state().serve(Definition::of_type::<K>());
+        self.serve_kind(&KindNames {
+            group: K::group(&()).into_owned(),
+            version: K::version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            plural: K::plural(&()).into_owned(),
+            is_namespaced: TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>(),
+        });
         self
     }
 
@@ -289,33 +154,9 @@ impl ApiServer {
         let mut value = serde_json::to_value(object).unwrap_or_default();
         value["apiVersion"] = K::api_version(&()).into();
         value["kind"] = K::kind(&()).into();
-        {
-            let mut state = self.shared.state();
-            let id = ResourceId::new(K::group(&()), K::plural(&()));
-            assert!(
-                state.kind(&id).is_some(),
-                "the server does not know {id}: add it with `.crd(…)` or `.kind(…)`"
-            );
-            let metadata = object.meta();
-            let Some(name) = metadata.name.clone() else {
-                panic!("an object to be stored needs a name");
-            };
-            let namespace = metadata.namespace.clone().unwrap_or_default();
-            if metadata.uid.is_none() {
-                value["metadata"]["uid"] = state.uid().into();
-            }
-            if metadata.creation_timestamp.is_none() {
-                value["metadata"]["creationTimestamp"] = state.now().into();
-            }
-            // `put` doesn't decode, so store the object the way the server would read it.
-            if let Some(definition) = state.kind(&id).cloned()
-                && let Some(judge) = definition.version(&K::version(&())).and_then(Version::judge)
-            {
-                value = judge.read(&value);
-            }
-            state.put(&id, (namespace, name), value);
+        if let Err(why) = self.store_object(&K::group(&()), &K::plural(&()), value) {
+            panic!("{why}: serve its kind with `.crd(…)` or `.kind(…)`");
         }
-        self.shared.wake();
         self
     }
 
@@ -329,17 +170,8 @@ impl ApiServer {
     /// the result, as on a real server.
     #[must_use]
     pub fn collecting_garbage(self) -> Self {
-        self.shared.state().collector = Some(Collector::default());
+        self.collect_garbage();
         self
-    }
-
-    /// Sets whether lists and watches apply the `shardSelector` from now on. By default it's
-    /// ignored, as it is by API servers without the feature gate `ShardedListAndWatch`.
-    ///
-    /// Open watches don't change. Tests can therefore toggle this while an operator is running, to simulate an upgrade
-    /// of a control plane with several API servers.
-    pub fn sharding(&self, enabled: bool) {
-        self.shared.state().sharding = enabled;
     }
 
     /// Restricts clients returned by [`client`](Self::client) to the permissions granted by roles.
@@ -352,8 +184,8 @@ impl ApiServer {
     /// operator's namespace, is replaced with `default`, the clients' namespace. The test itself
     /// should use a client returned by [`admin`](Self::admin).
     ///
-    /// If the test fails, missing permissions are printed as in
-    /// [`assert_role_fits`](Self::assert_role_fits), as a possible cause.
+    /// If the test fails, missing permissions are printed as by
+    /// [`assert_role_fits`](rbuilder_apiserver::ApiServer::assert_role_fits), as a possible cause.
     ///
     /// # Panics
     ///
@@ -361,9 +193,14 @@ impl ApiServer {
     #[must_use]
     #[track_caller]
     pub fn role_from(self, folder: impl AsRef<Path>) -> Self {
-        match Roles::read(folder.as_ref()) {
-            Ok(roles) => self.shared.state().roles = roles,
-            Err(error) => panic!("cannot read the roles: {error}"),
+        let folder = folder.as_ref();
+        let read = read_documents(folder).map_err(|error| error.to_string());
+        let set = read.and_then(|documents| {
+            let manifests: Vec<Value> = documents.into_iter().map(|(_, document)| document).collect();
+            self.set_roles(&manifests, &folder.display().to_string())
+        });
+        if let Err(why) = set {
+            panic!("cannot read the roles: {why}");
         }
         self
     }
@@ -398,125 +235,18 @@ impl ApiServer {
         Client::new(service, OWN_NAMESPACE)
     }
 
-    /// Returns the permissions needed by the requests of [`client`](Self::client), sorted and
-    /// deduplicated.
-    #[must_use]
-    pub fn permissions(&self) -> Vec<Permission> {
-        self.shared.state().roles.asked.iter().cloned().collect()
-    }
-
-    /// Asserts that the roles set by [`role_from`](Self::role_from) permit everything that the
-    /// operator requested. Returns permissions in the roles that it never used, e.g.
-    /// `ClusterRole manager-role: delete deployments in apps`. The list is empty if the test
-    /// exercises everything.
-    ///
-    /// # Panics
-    ///
-    /// Panics with the missing permissions, each with the marker to add.
-    #[track_caller]
-    pub fn assert_role_fits(&self) -> Vec<String> {
-        let mut state = self.shared.state();
-        assert!(
-            state.roles.user().is_some(),
-            "the server has no roles: add them with `.role_from(\"config/rbac\")`"
-        );
-        state.roles.is_reported = true;
-        let missing = state.roles.describe_missing();
-        let unused = state.roles.unused();
-        // Release the lock, which the panic below would poison.
-        drop(state);
-        if let Some(missing) = missing {
-            panic!("{missing}");
-        }
-        unused
-    }
-
-    #[expect(
-        clippy::disallowed_macros,
-        reason = "the output of a failed test shows only what macros print"
-    )]
-    fn report_missing_permissions(&self) {
-        let mut state = self.shared.state();
-        if state.roles.is_reported {
-            return;
-        }
-        state.roles.is_reported = true;
-        if let Some(missing) = state.roles.describe_missing() {
-            eprintln!("{missing}");
-        }
-    }
-
-    /// Returns the permissions that the operator needed but weren't granted by the roles set by
-    /// [`role_from`](Self::role_from). Empty without roles.
-    #[must_use]
-    pub fn missing_permissions(&self) -> Vec<Permission> {
-        self.shared.state().roles.missing().cloned().collect()
-    }
-
-    /// Creates a namespace with a generated name, `<prefix>-<suffix>`, and returns its name.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the resulting name is not a valid namespace name.
-    #[must_use]
-    pub fn namespace(&self, prefix: &str) -> String {
-        let mut request = internal_request(Verb::Create, &ResourceId::namespaces(), None, None);
-        request.body = json!({ "metadata": { "generateName": format!("{prefix}-") } });
-        let made = answer_internal(&self.shared, &request, &Headers::default());
-        self.shared.wake();
-        match made {
-            Ok(Answer::Text(_, text)) => {
-                let namespace: Value = serde_json::from_slice(&text).unwrap_or_default();
-                let name = namespace["metadata"]["name"].as_str();
-                name.unwrap_or_default().to_owned()
-            }
-            Ok(_) => unreachable!("a create is answered with an object"),
-            Err(failure) => panic!(
-                "cannot create namespace `{prefix}-…`: {}",
-                failure.to_json()["message"]
-            ),
-        }
-    }
-
     /// Injects a fault that makes requests fail or wait.
     ///
     /// A request is affected by the first matching error or disconnect, and by the first matching
     /// delay.
     pub fn inject(&self, fault: Fault) {
-        self.shared.state().faults.push(fault);
-    }
-
-    /// Removes all faults.
-    pub fn heal(&self) {
-        self.shared.state().faults.clear();
-    }
-
-    /// Closes all watches, as a server restart would. Clients resume from their resource version.
-    pub fn drop_watches(&self) {
-        self.shared.state().epoch += 1;
-        self.shared.wake();
-    }
-
-    /// Closes all watches and compacts the history. Clients that try to resume get `410 Expired`
-    /// and must relist.
-    pub fn expire_watches(&self) {
-        {
-            let mut state = self.shared.state();
-            state.compact();
-            state.epoch += 1;
-        }
-        self.shared.wake();
+        self.0.inject(fault.0);
     }
 
     /// All received requests in order. Includes access reviews but not discovery.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.state().requests.all()
-    }
-
-    /// Clears the list of received requests.
-    pub fn forget_requests(&self) {
-        self.shared.state().requests.forget();
+        self.0.requests().into_iter().map(Request).collect()
     }
 
     /// Handles an HTTP request like the service behind [`client`](Self::client), or behind
@@ -531,18 +261,7 @@ impl ApiServer {
         request: http::Request<Body>,
         by_admin: bool,
     ) -> Result<Response<ResponseBody>, BoxError> {
-        let (parts, body) = request.into_parts();
-        let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-        let Some(mut request) = Request::parse(&parts.method, path, query) else {
-            if self.shared.state().faults.iter().any(Fault::is_outage) {
-                return Err(DISCONNECTED.into());
-            }
-            return Ok(self.document(path, &read_headers(&parts.headers).accept));
-        };
-        request.by_admin = by_admin;
-        // Discovery requests (handled above) have no body.
-        let bytes = body.collect_bytes().await?;
-        self.respond(request, &parts.headers, bytes).await
+        self.0.call(request, by_admin).await
     }
 
     /// Handles a request like [`call`](Self::call), if the caller has parsed it already.
@@ -552,155 +271,65 @@ impl ApiServer {
     /// Returns an error if a [fault](Self::inject) breaks the connection.
     pub async fn respond(
         &self,
-        mut request: Request,
+        request: Request,
         headers: &HeaderMap,
         bytes: Bytes,
     ) -> Result<Response<ResponseBody>, BoxError> {
-        let headers = read_headers(headers);
-        if bytes.len() > MOST_BYTES {
-            let failure = Failure::from(rbuilder_judge::Failure::TooLarge);
-            return Ok(json_response(failure.code, &failure.to_json()));
-        }
-        let results = self.shared.state().results.clone();
-        (request.body, request.duplicates) = match results {
-            Some(results) => results.parse(&bytes, &headers.content_type),
-            None => parse_body(&bytes, &headers.content_type),
-        };
-        request.text = bytes;
-        let request = Arc::new(request);
-        // Record the request up front, in case it never completes.
-        let number = self.shared.state().requests.note(Arc::clone(&request));
-        let response = self.handle(&request, &headers).await;
-        let code = response.as_ref().map_or(0, |response| response.status().as_u16());
-        self.shared.state().requests.answered(number, code);
-        response
+        self.0.respond(request.0, headers, bytes).await
     }
 
-    async fn handle(&self, request: &Request, headers: &Headers) -> Result<Response<ResponseBody>, BoxError> {
-        let (delay, effect) = fault::strike_request(&mut self.shared.state().faults, request);
-        if delay > Duration::ZERO {
-            tokio::time::sleep(delay).await;
-        }
-        match effect {
-            Some(Effect::Refuse(failure)) => return Ok(json_response(failure.code, &failure.to_json())),
-            Some(Effect::Disconnect) => return Err(DISCONNECTED.into()),
-            Some(Effect::Delay(_)) | None => {}
-        }
-        let mut reviews = Reviews::new(self.shared.state().webhooks.clone());
-        let mut taken = Taken::default();
-        // Webhooks must not run under the lock, so repeat until nothing is pending. See the
-        // `webhooks` module.
-        let (answered, warnings) = loop {
-            let (answered, warnings) = self.attempt(request, headers, &reviews, &mut taken);
-            if !reviews.answer_pending().await {
-                break (answered, warnings);
-            }
-        };
-        let mut response = match answered {
-            Ok(Answer::Object(code, object)) => json_response(code, &object),
-            Ok(Answer::Text(code, text)) => text_response(code, text),
-            Ok(Answer::NoSuchPath) => no_such_path(),
-            Ok(Answer::Lines(watch)) => {
-                let frames = watch.lines().map(|line| Ok(Frame::data(line)));
-                response(200, StreamBody::new(frames).boxed_unsync())
-            }
-            Err(failure) => json_response(failure.code, &failure.to_json()),
-        };
-        for warning in warnings.to_headers() {
-            if let Ok(warning) = http::HeaderValue::from_bytes(warning.as_bytes()) {
-                response.headers_mut().append(header::WARNING, warning);
-            }
-        }
-        Ok(response)
+    /// Sets the server's start time, from which it advances with tokio's clock. Defaults to the
+    /// current time.
+    #[must_use]
+    pub fn starting_at(self, time: Timestamp) -> Self {
+        self.start_at(time);
+        self
     }
 
-    /// Processes a request with the webhook responses received so far. Changes nothing if more
-    /// responses are needed.
-    fn attempt(
-        &self,
-        request: &Request,
-        headers: &Headers,
-        reviews: &Reviews,
-        taken: &mut Taken,
-    ) -> (Result<Answer, Failure>, Warnings) {
-        let warnings = Warnings::default();
-        let mut state = self.shared.state();
-        state.run_collector();
-        state.begin(std::mem::take(taken));
-        let permitted = match request.by_admin {
-            true => Ok(()),
-            false => state.roles.check(Permission::of(request)),
-        };
-        let answered = permitted
-            .and_then(|()| answer_request(&self.shared, &mut state, request, headers, &warnings, reviews));
-        *taken = state.end();
-        state.plan_collection();
-        drop(state);
-        self.shared.wake();
-        (answered, warnings)
+    /// Returns a new server with the same kinds, objects, roles and webhooks, sharing memory
+    /// copy-on-write. Faults, recorded requests and watches aren't copied.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self(self.0.copy())
     }
 
-    fn document(&self, path: &str, accept: &str) -> Response<ResponseBody> {
-        if matches!(path, "/healthz" | "/livez" | "/readyz") {
-            return response(200, Full::from("ok").boxed_unsync());
-        }
-        let state = self.shared.state();
-        if let Some(document) = state.document(path, accept) {
-            return json_response(200, &document);
-        }
-        let mut segments = path.split('/').skip(1);
-        let group = match segments.next() {
-            Some("api") => Some(""),
-            Some("apis") => segments.next(),
-            _ => None,
-        };
-        if group.is_some_and(|group| state.is_builtin_group(group)) {
-            let failure = Failure::unknown_path();
-            return json_response(failure.code, &failure.to_json());
-        }
-        no_such_path()
+    /// Caches the results of writes. This server and its [copies](Self::copy) then reuse the result
+    /// when the same write to the same object is repeated, which is faster but yields identical
+    /// responses. Servers with webhooks don't use the cache.
+    #[must_use]
+    pub fn repeating_results(self) -> Self {
+        self.repeat_results();
+        self
+    }
+
+    /// Returns the response to a rejected request, with the reason that corresponds to the status
+    /// code.
+    #[must_use]
+    pub fn refusal(code: u16, message: &str) -> Response<ResponseBody> {
+        rbuilder_apiserver::ApiServer::refusal(code, message)
     }
 }
 
-/// Removes match conditions that restrict webhooks to the manager's namespace, as tests create no
-/// objects there. Conditions that exclude it are kept.
-fn remove_restrictions(configuration: &mut Value) {
-    for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
-        let conditions = webhook.get_mut("matchConditions").and_then(Value::as_array_mut);
-        if let Some(conditions) = conditions {
-            conditions.retain(|condition| {
-                let expression = condition["expression"].as_str().unwrap_or_default();
-                condition["name"] != "manager-namespace" || expression.starts_with('!')
-            });
+/// Adds the wanted documents in a file or directory to the server. Returns `None` if there are none.
+fn install(
+    path: &Path,
+    is_wanted: impl Fn(&Value) -> bool,
+    add: impl Fn(Value) -> Result<(), String>,
+) -> io::Result<Option<()>> {
+    let mut found = None;
+    for (file, document) in read_documents(path)? {
+        if is_wanted(&document) {
+            let refused = |why| io::Error::other(format!("cannot install {}: {why}", file.display()));
+            add(document).map_err(refused)?;
+            found = Some(());
         }
     }
+    Ok(found)
 }
 
-fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: Option<&str>) -> Request {
-    Request {
-        verb,
-        group: id.group.clone(),
-        version: "v1".to_owned(),
-        resource: id.plural.clone(),
-        subresource: None,
-        namespace: namespace.map(str::to_owned),
-        name: name.map(str::to_owned),
-        parameters: std::collections::BTreeMap::new(),
-        body: Value::Null,
-        duplicates: Vec::new(),
-        text: Bytes::new(),
-        by_admin: true,
-        code: 0,
-    }
-}
-
-fn answer_internal(shared: &Arc<Shared>, request: &Request, headers: &Headers) -> Result<Answer, Failure> {
-    answer_request(
-        shared,
-        &mut shared.state(),
-        request,
-        headers,
-        &Warnings::default(),
-        &Reviews::new(None),
-    )
+fn missing(what: &str, path: &Path) -> io::Error {
+    let path = path.display();
+    io::Error::other(format!(
+        "no {what} in {path}: run `rbuilder manifests` to generate the project's"
+    ))
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rbuilder_catalogue::Minor;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::builtin::builtin_definitions;
 use super::collect::Collector;
 use super::failure::Failure;
 use super::fault::Fault;
@@ -39,6 +41,7 @@ pub(super) struct Change {
 /// The server's state, protected by a single lock.
 #[derive(Debug)]
 pub(super) struct State {
+    pub(super) minor: Minor,
     kinds: BTreeMap<ResourceId, Arc<Definition>>,
     objects: BTreeMap<ResourceId, Objects>,
     changes: Vec<Change>,
@@ -129,9 +132,11 @@ impl Clock {
 }
 
 impl State {
-    pub(super) fn new(kinds: impl Iterator<Item = Arc<Definition>>) -> Self {
+    pub(super) fn new(minor: Minor) -> Self {
+        let kinds = builtin_definitions(minor).into_iter();
         let kinds = kinds.map(|kind| (kind.id.clone(), kind));
         let mut state = Self {
+            minor,
             kinds: kinds.collect(),
             objects: BTreeMap::new(),
             changes: Vec::new(),
@@ -174,6 +179,7 @@ impl State {
 
     pub(super) fn copy(&self) -> Self {
         Self {
+            minor: self.minor,
             kinds: self.kinds.clone(),
             objects: self.objects.clone(),
             changes: self.changes.clone(),

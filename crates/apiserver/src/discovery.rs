@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rbuilder_catalogue::KUBERNETES;
+use rbuilder_catalogue::Minor;
 use rbuilder_kubernetes::version;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ impl State {
         let aggregated = accept.contains("as=APIGroupDiscoveryList");
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         match *segments.as_slice() {
-            ["version"] => Some(version()),
+            ["version"] => Some(version(self.minor)),
             ["api"] if aggregated => Some(self.aggregated(|group| group.is_empty())),
             ["apis"] if aggregated => Some(self.aggregated(|group| !group.is_empty())),
             ["api"] => Some(json!({
@@ -110,8 +110,8 @@ impl State {
     }
 }
 
-fn version() -> Value {
-    let minor = KUBERNETES.minor().number();
+fn version(minor: Minor) -> Value {
+    let minor = minor.number();
     json!({
         "major": "1", "minor": minor.to_string(), "gitVersion": format!("v1.{minor}.0-fake"),
         "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z",

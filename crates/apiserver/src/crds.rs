@@ -1,6 +1,5 @@
 //! Serves the kinds of CRDs as soon as the CRDs are stored.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use super::failure::{Cause, Failure};
@@ -12,20 +11,11 @@ pub(super) fn establish_crd(
     now: &str,
     definition: &Definition,
 ) -> Result<Definition, Failure> {
-    let read: Result<CustomResourceDefinition, _> = serde_json::from_value(object.clone());
     let name = string_at(object, "/metadata/name").to_owned();
-    let described = match &read {
-        Ok(crd) => Definition::of_crd(crd).map_err(|why| {
-            let cause = Cause::invalid("spec.versions", format!("Invalid value: {why}"));
-            Failure::invalid(definition, &name, &[cause])
-        })?,
-        Err(error) => {
-            let message = format!(
-                "CustomResourceDefinition in version \"v1\" cannot be handled as a CustomResourceDefinition: {error}"
-            );
-            return Err(Failure::bad_request(message));
-        }
-    };
+    let described = Definition::of_crd(object).map_err(|why| {
+        let cause = Cause::invalid("spec.versions", format!("Invalid value: {why}"));
+        Failure::invalid(definition, &name, &[cause])
+    })?;
     if name != described.id.to_string() {
         let message = format!("Invalid value: \"{name}\": must be spec.names.plural+\".\"+spec.group");
         return Err(Failure::invalid(

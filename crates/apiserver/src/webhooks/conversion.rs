@@ -3,15 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rbuilder_judge::go;
 use rbuilder_kubernetes::names::{check_label_value, check_qualified_name};
 use serde_json::{Map, Value, json};
 
 use super::configuration::address;
 use super::reviews::{Call, Question, Reviews};
-use crate::fake::failure::Failure;
-use crate::fake::kinds::{ResourceId, string_at};
+use crate::failure::Failure;
+use crate::kinds::{ResourceId, string_at};
 
 /// Hard-coded in kube-apiserver.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 #[derive(Debug)]
-pub(in crate::fake) struct ConversionHook {
+pub(crate) struct ConversionHook {
     name: String,
     url: String,
     path: String,
@@ -30,12 +29,12 @@ pub(in crate::fake) struct ConversionHook {
 }
 
 impl ConversionHook {
-    pub(in crate::fake) fn of_crd(crd: &CustomResourceDefinition, id: &ResourceId) -> Option<Self> {
-        let conversion = crd.spec.conversion.as_ref()?;
-        if conversion.strategy != "Webhook" {
+    pub(crate) fn of_crd(crd: &Value, id: &ResourceId) -> Option<Self> {
+        let conversion = &crd["spec"]["conversion"];
+        if conversion["strategy"] != "Webhook" {
             return None;
         }
-        let webhook = serde_json::to_value(&conversion.webhook).unwrap_or_default();
+        let webhook = &conversion["webhook"];
         let versions = webhook["conversionReviewVersions"]
             .as_array()
             .into_iter()
@@ -52,12 +51,7 @@ impl ConversionHook {
     }
 
     /// Converts an object to an API version, e.g. `example.com/v1`.
-    pub(in crate::fake) fn convert(
-        &self,
-        reviews: &Reviews,
-        object: &Value,
-        wanted: &str,
-    ) -> Result<Value, Failure> {
+    pub(crate) fn convert(&self, reviews: &Reviews, object: &Value, wanted: &str) -> Result<Value, Failure> {
         if !reviews.are_enabled() {
             let message = format!(
                 "{} has a conversion webhook, and the fake API server knows no operator to call: hand it over with \

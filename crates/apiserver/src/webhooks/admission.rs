@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::attributes::{Attributes, Operation};
 use super::configuration::{Hook, Phase, hooks};
 use super::reviews::{Call, Question};
-use crate::fake::failure::Failure;
-use crate::fake::kinds::{Version, string_at};
-use crate::fake::store::State;
-use crate::fake::write::Writer;
+use crate::failure::Failure;
+use crate::kinds::{Version, string_at};
+use crate::store::State;
+use crate::write::Writer;
 
 impl Writer<'_> {
-    pub(in crate::fake) fn is_reviewed(&self) -> bool {
+    pub(crate) fn is_reviewed(&self) -> bool {
         let id = &self.definition.id;
         // Webhook configurations are exempt, or a broken webhook could lock everyone out. Evictions
         // aren't reviewed as deletions.
@@ -27,7 +27,7 @@ impl Writer<'_> {
 }
 
 impl State {
-    pub(in crate::fake) fn mutate(
+    pub(crate) fn mutate(
         &self,
         writer: Writer<'_>,
         old: Option<&Value>,
@@ -59,7 +59,7 @@ impl State {
         Ok(object)
     }
 
-    pub(in crate::fake) fn validate(
+    pub(crate) fn validate(
         &self,
         writer: Writer<'_>,
         old: Option<&Value>,
@@ -71,7 +71,7 @@ impl State {
         self.call_validating(attributes(writer, object, old))
     }
 
-    pub(in crate::fake) fn review_deletion(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
+    pub(crate) fn review_deletion(&self, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
         if !writer.is_reviewed() {
             return Ok(());
         }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::fake::failure::Failure;
-use crate::fake::kinds::{Version, string_at};
-use crate::fake::request::Verb;
-use crate::fake::roles::{OWN_NAMESPACE, Roles};
-use crate::fake::scale;
-use crate::fake::write::Writer;
+use crate::failure::Failure;
+use crate::kinds::{Version, string_at};
+use crate::request::Verb;
+use crate::roles::{OWN_NAMESPACE, Roles};
+use crate::scale;
+use crate::write::Writer;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operation {

@@ -1,7 +1,9 @@
 //! The built-in kinds of Kubernetes with their subresources. Schemas are in the catalogue.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rbuilder_catalogue::{Catalogue, Minor};
 use serde_json::{Map, Value, json};
 
 use super::kinds::{Definition, ResourceId, Scale, Source, Version};
@@ -78,14 +80,22 @@ flowcontrol.apiserver.k8s.io v1 FlowSchema flowschemas status,generation -
 flowcontrol.apiserver.k8s.io v1 PriorityLevelConfiguration prioritylevelconfigurations status,generation -
 ";
 
-pub(super) fn builtin_definitions() -> impl Iterator<Item = Arc<Definition>> {
+pub(super) fn builtin_definitions(minor: Minor) -> Vec<Arc<Definition>> {
     // Cache them, since tests start many servers.
-    static KINDS: LazyLock<Vec<Arc<Definition>>> =
-        LazyLock::new(|| TABLE.lines().filter_map(definition).map(Arc::new).collect());
-    KINDS.iter().cloned()
+    static KINDS: Mutex<BTreeMap<Minor, Vec<Arc<Definition>>>> = Mutex::new(BTreeMap::new());
+    let mut kinds = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let kinds = kinds.entry(minor).or_insert_with(|| {
+        // Descriptions aren't needed for validating and merging.
+        let catalogue = Arc::new(Catalogue::new(minor).without_descriptions());
+        let rows = TABLE.lines();
+        rows.filter_map(|row| definition(row, &catalogue))
+            .map(Arc::new)
+            .collect()
+    });
+    kinds.clone()
 }
 
-fn definition(row: &str) -> Option<Definition> {
+fn definition(row: &str, catalogue: &Arc<Catalogue<'static>>) -> Option<Definition> {
     let mut columns = row.split(' ');
     let mut next = || columns.next();
     let group = next().filter(|group| !group.is_empty())?;
@@ -112,6 +122,7 @@ fn definition(row: &str) -> Option<Definition> {
             name: version.to_owned(),
             served: true,
             source: Arc::new(Source::Catalogue {
+                catalogue: Arc::clone(catalogue),
                 path: path(group, version, kind),
                 made: OnceLock::new(),
             }),

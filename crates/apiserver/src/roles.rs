@@ -2,24 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io;
-use std::path::Path;
 use std::sync::LazyLock;
 
-use rbuilder_kubernetes::rbac::{Permission as Access, Rule, Target};
+use rbuilder_kubernetes::rbac::{Permission as Access, Rule, Target, service_account};
 use serde_json::{Value, json};
 
 use super::escalation::{Escalation, RBAC};
 use super::failure::Failure;
 use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
-use crate::manifests::{read_documents, service_account};
 
 /// Scaffolds use the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";
 
 /// The default namespace of clients, treated as the operator's own.
-pub(super) const OWN_NAMESPACE: &str = "default";
+pub const OWN_NAMESPACE: &str = "default";
 
 /// A permission required by a client's request, in RBAC terms.
 ///
@@ -184,12 +181,8 @@ static BASIC: LazyLock<Vec<Grant>> = LazyLock::new(|| {
 });
 
 impl Roles {
-    /// Reads roles and bindings from the manifests in a directory.
-    pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let documents: Vec<Value> = read_documents(path)?
-            .into_iter()
-            .map(|(_, document)| document)
-            .collect();
+    /// Reads roles and bindings from manifests. `origin` is their path, for messages.
+    pub(super) fn read(documents: &[Value], origin: &str) -> Result<Self, String> {
         let is = |document: &&Value, kinds: [&str; 2]| kinds.iter().any(|kind| document["kind"] == **kind);
         let roles: BTreeMap<(&str, &str), &Value> = documents
             .iter()
@@ -202,11 +195,9 @@ impl Roles {
             })
             .collect();
         if roles.is_empty() {
-            let message = format!(
-                "no Role or ClusterRole in {}: run `rbuilder manifests`",
-                path.display()
-            );
-            return Err(io::Error::other(message));
+            return Err(format!(
+                "no Role or ClusterRole in {origin}: run `rbuilder manifests`"
+            ));
         }
         let bindings: Vec<&Value> = documents
             .iter()
@@ -220,10 +211,9 @@ impl Roles {
             );
             let Some(role) = roles.get(&key) else {
                 let (binding, (kind, name)) = (string_at(binding, "/metadata/name"), key);
-                return Err(io::Error::other(format!(
-                    "{binding} binds the {kind} {name}, which is not in {}",
-                    path.display()
-                )));
+                return Err(format!(
+                    "{binding} binds the {kind} {name}, which is not in {origin}"
+                ));
             };
             grants.extend(grants_of(
                 role,

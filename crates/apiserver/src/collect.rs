@@ -1,4 +1,4 @@
-//! What ends deletions, enabled with [`collecting_garbage`]: the garbage collector, the namespace
+//! What ends deletions, enabled with [`collect_garbage`]: the garbage collector, the namespace
 //! controller, the protection of volumes, and the kubelet.
 //!
 //! They proceed in the same steps as in a cluster, so that an operator can act in between:
@@ -18,7 +18,7 @@
 //! that time runs it. Watches also wait for the due time, so a paused clock advances to it when all
 //! other tasks are idle.
 //!
-//! [`collecting_garbage`]: super::ApiServer::collecting_garbage
+//! [`collect_garbage`]: super::ApiServer::collect_garbage
 
 use std::collections::VecDeque;
 use std::sync::Arc;

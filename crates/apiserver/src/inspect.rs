@@ -33,10 +33,8 @@ pub struct StoredObject {
 impl ApiServer {
     /// Sets the server's start time, from which it advances with tokio's clock. Defaults to the
     /// current time.
-    #[must_use]
-    pub fn starting_at(self, time: Timestamp) -> Self {
+    pub fn start_at(&self, time: Timestamp) {
         self.shared().state().start_clock(time);
-        self
     }
 
     /// Returns a new server with the same kinds, objects, roles and webhooks, sharing memory
@@ -50,10 +48,8 @@ impl ApiServer {
     /// Caches the results of writes. This server and its [copies](Self::copy) then reuse the result
     /// when the same write to the same object is repeated, which is faster but yields identical
     /// responses. Servers with webhooks don't use the cache.
-    #[must_use]
-    pub fn repeating_results(self) -> Self {
+    pub fn repeat_results(&self) {
         self.shared().state().results = Some(Results::default());
-        self
     }
 
     /// Returns the response to a rejected request, with the reason that corresponds to the status
@@ -78,7 +74,7 @@ impl ApiServer {
     /// All stored objects sorted by group, resource, namespace and name, except CRDs and the
     /// namespaces that every cluster has.
     ///
-    /// If the server [collects garbage](Self::collecting_garbage), runs the steps that are due
+    /// If the server [collects garbage](Self::collect_garbage), runs the steps that are due
     /// first.
     #[must_use]
     pub fn objects(&self) -> Vec<StoredObject> {

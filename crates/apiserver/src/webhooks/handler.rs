@@ -7,12 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-/// An operator with webhooks. Implemented by `rbuilder::Manager`.
-pub trait Webhooks {
-    /// Takes the webhooks, so that the operator doesn't serve them itself.
-    fn take_webhooks(&mut self) -> WebhookHandler;
-}
-
 /// HTTP status and body.
 type Reply = Pin<Box<dyn Future<Output = (u16, Vec<u8>)> + Send>>;
 
@@ -52,13 +46,13 @@ impl WebhookHandler {
         !self.converted_crds.is_empty()
     }
 
-    pub(in crate::fake) fn converted_crds(&self) -> &[String] {
+    pub(crate) fn converted_crds(&self) -> &[String] {
         &self.converted_crds
     }
 
     /// Configures the webhook conversion in a CRD, unless it already has one or the operator
     /// doesn't convert its objects.
-    pub(in crate::fake) fn set_conversion(&self, crd: &mut Value) {
+    pub(crate) fn set_conversion(&self, crd: &mut Value) {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         let is_converted = self.converted_crds.iter().any(|crd| crd == name);
         if !is_converted || crd["spec"]["conversion"]["strategy"] == "Webhook" {

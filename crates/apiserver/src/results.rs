@@ -270,18 +270,18 @@ impl State {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
-    use http_body_util::BodyExt;
+    use http_body_util::{BodyExt, Full};
+    use hyper::body::Bytes;
     use jiff::Timestamp;
-    use kube::client::Body;
 
-    use crate::fake::ApiServer;
+    use crate::ApiServer;
 
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
     fn send(server: &ApiServer, verb: &str, path: &str, content_type: &str, body: &str) -> String {
         let request = http::Request::builder().method(verb).uri(path);
         let request = request.header("content-type", content_type);
-        let request = request.body(Body::from(body.as_bytes().to_vec())).unwrap();
+        let request = request.body(Full::<Bytes>::from(body.to_owned())).unwrap();
         let response = server.call(request, true).now_or_never().unwrap().unwrap();
         let code = response.status().as_u16();
         let body = response.into_body().collect().now_or_never().unwrap().unwrap();
@@ -289,7 +289,8 @@ mod tests {
     }
 
     fn write_all(server: &ApiServer, second: i64, is_changed: bool) -> Vec<String> {
-        let server = server.copy().starting_at(Timestamp::from_second(second).unwrap());
+        let server = server.copy();
+        server.start_at(Timestamp::from_second(second).unwrap());
         let apply = |data: &str| {
             let body = format!(
                 r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"a"}},"data":{{"k":"{data}"}}}}"#
@@ -327,7 +328,8 @@ mod tests {
 
     #[test]
     fn repeated_results_are_those_of_the_write() {
-        let (plain, repeating) = (ApiServer::new(), ApiServer::new().repeating_results());
+        let (plain, repeating) = (ApiServer::new(), ApiServer::new());
+        repeating.repeat_results();
         for (second, is_changed) in [
             (0, false),
             (0, false),

@@ -1,14 +1,10 @@
 //! Definitions of served kinds: names, versions, schemas and subresources.
 
-use std::any::TypeId;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Resource;
-use kube::core::NamespaceResourceScope;
-use rbuilder_catalogue::{Catalogue, KUBERNETES};
+use rbuilder_catalogue::Catalogue;
 use rbuilder_judge::Judge;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
@@ -45,6 +41,21 @@ impl fmt::Display for ResourceId {
             group => write!(f, "{}.{group}", self.plural),
         }
     }
+}
+
+/// The names of a kind that is served without a CRD.
+#[derive(Clone, Debug)]
+pub struct KindNames {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The API version, such as `v1`.
+    pub version: String,
+    /// The kind, such as `Widget`.
+    pub kind: String,
+    /// The plural name, such as `widgets`.
+    pub plural: String,
+    /// Whether the kind is namespaced.
+    pub is_namespaced: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -98,18 +109,23 @@ impl Scale {
 }
 
 impl Definition {
-    /// Definition for a Rust type. There's no schema, so all fields are preserved and none are
-    /// validated.
-    pub(super) fn of_type<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
-        let kind = K::kind(&()).into_owned();
+    /// Definition without a schema, so all fields are preserved and none are validated.
+    pub(super) fn without_schema(names: &KindNames) -> Self {
+        let KindNames {
+            group,
+            version,
+            kind,
+            plural,
+            is_namespaced,
+        } = names;
         let version = Version {
-            name: K::version(&()).into_owned(),
+            name: version.clone(),
             served: true,
             source: Arc::new(Source::judged(rbuilder_judge::Definition {
-                group: K::group(&()).into_owned(),
-                version: K::version(&()).into_owned(),
+                group: group.clone(),
+                version: version.clone(),
                 kind: kind.clone(),
-                is_namespaced: TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>(),
+                is_namespaced: *is_namespaced,
                 schema: Schema {
                     preserve_unknown_fields: true,
                     ..Schema::default()
@@ -124,12 +140,12 @@ impl Definition {
             selectable: Vec::new(),
         };
         Self {
-            id: ResourceId::new(K::group(&()), K::plural(&())),
+            id: ResourceId::new(&**group, &**plural),
             list_kind: format!("{kind}List"),
             singular: kind.to_lowercase(),
-            kind,
+            kind: kind.clone(),
             short_names: Vec::new(),
-            namespaced: TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>(),
+            namespaced: *is_namespaced,
             custom: true,
             counts_generation: true,
             review: false,
@@ -140,34 +156,35 @@ impl Definition {
         }
     }
 
-    pub(super) fn of_crd(crd: &CustomResourceDefinition) -> Result<Self, String> {
-        let (spec, names) = (&crd.spec, &crd.spec.names);
-        let storage = spec.versions.iter().find(|version| version.storage);
-        let id = ResourceId::new(&*spec.group, &*names.plural);
-        let value = serde_json::to_value(crd).map_err(|error| error.to_string())?;
-        let versions = value["spec"]["versions"].as_array().into_iter().flatten();
-        let versions = versions.map(|version| rbuilder_judge::Definition::of_version(&value, version));
-        let versions = spec.versions.iter().zip(versions);
+    pub(super) fn of_crd(crd: &Value) -> Result<Self, String> {
+        let (spec, names) = (&crd["spec"], &crd["spec"]["names"]);
+        let name = |field: &str| names[field].as_str().filter(|name| !name.is_empty());
+        let kind = name("kind").unwrap_or_default();
+        let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut stored = versions.iter().filter(|version| version["storage"] == true);
+        let (Some(storage), None) = (stored.next(), stored.next()) else {
+            return Err("must have exactly one version marked as storage version".to_owned());
+        };
+        let id = ResourceId::new(string_at(spec, "/group"), name("plural").unwrap_or_default());
+        let short_names = names["shortNames"].as_array().into_iter().flatten();
         Ok(Self {
             conversion: ConversionHook::of_crd(crd, &id).map(Arc::new),
             id,
-            kind: names.kind.clone(),
-            list_kind: names
-                .list_kind
-                .clone()
-                .unwrap_or_else(|| format!("{}List", names.kind)),
-            singular: names
-                .singular
-                .clone()
-                .unwrap_or_else(|| names.kind.to_lowercase()),
-            short_names: names.short_names.clone().unwrap_or_default(),
-            namespaced: spec.scope == "Namespaced",
+            kind: kind.to_owned(),
+            list_kind: name("listKind").map_or_else(|| format!("{kind}List"), str::to_owned),
+            singular: name("singular").map_or_else(|| kind.to_lowercase(), str::to_owned),
+            short_names: short_names.filter_map(Value::as_str).map(str::to_owned).collect(),
+            namespaced: spec["scope"] == "Namespaced",
             custom: true,
             counts_generation: true,
             review: false,
-            storage: storage.map(|version| version.name.clone()).unwrap_or_default(),
+            storage: string_at(storage, "/name").to_owned(),
             versions: versions
-                .map(|(version, definition)| Ok(Version::of_crd(version.served, definition?)))
+                .iter()
+                .map(|version| {
+                    let definition = rbuilder_judge::Definition::of_version(crd, version)?;
+                    Ok(Version::of_crd(version["served"] == true, definition))
+                })
                 .collect::<Result<_, String>>()?,
             since: 0,
         })
@@ -216,7 +233,6 @@ fn pointer(path: &str) -> String {
     path.replace('.', "/")
 }
 
-#[derive(Debug)]
 pub(super) enum Source {
     /// A custom resource. Its rules are compiled lazily on the first write, because that's slow.
     Judged {
@@ -226,7 +242,20 @@ pub(super) enum Source {
     },
     /// A built-in kind. Its schema is decoded lazily on first use; decoding all of them for every
     /// server would be slow.
-    Catalogue { path: String, made: OnceLock<Schema> },
+    Catalogue {
+        catalogue: Arc<Catalogue<'static>>,
+        path: String,
+        made: OnceLock<Schema>,
+    },
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Judged { definition, .. } => definition.fmt(f),
+            Self::Catalogue { path, .. } => f.write_str(path),
+        }
+    }
 }
 
 impl Source {
@@ -278,18 +307,18 @@ impl Version {
             Source::Judged {
                 definition, schema, ..
             } => schema.get_or_init(|| with_metadata(Some(definition.schema.clone()))),
-            Source::Catalogue { path, made } => made.get_or_init(|| {
-                let found = BUILTIN.schema(path);
+            Source::Catalogue {
+                catalogue,
+                path,
+                made,
+            } => made.get_or_init(|| {
+                let found = catalogue.schema(path);
                 // All fields are preserved if the catalogue has no schema for the kind.
                 with_metadata(found.map(|schema| with_inner_metadata(&schema)))
             }),
         }
     }
 }
-
-/// Descriptions aren't needed for validating and merging.
-static BUILTIN: LazyLock<Catalogue<'static>> =
-    LazyLock::new(|| Catalogue::new(KUBERNETES.minor()).without_descriptions());
 
 pub(super) static OPEN: LazyLock<Schema> = LazyLock::new(|| with_metadata(None));
 

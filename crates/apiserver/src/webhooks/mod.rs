@@ -18,5 +18,5 @@ mod handler;
 mod reviews;
 
 pub(super) use conversion::ConversionHook;
-pub use handler::{WebhookHandler, Webhooks};
+pub use handler::WebhookHandler;
 pub(super) use reviews::Reviews;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::handler::WebhookHandler;
-use crate::fake::failure::Failure;
+use crate::failure::Failure;
 
 #[derive(Clone, Debug)]
 pub(super) struct Call {
@@ -44,7 +44,7 @@ impl Call {
 
 /// The reviews needed by a request, with the responses received so far.
 #[derive(Debug)]
-pub(in crate::fake) struct Reviews {
+pub(crate) struct Reviews {
     /// `None` disables webhooks.
     handler: Option<WebhookHandler>,
     answered: RefCell<BTreeMap<String, Answer>>,
@@ -53,7 +53,7 @@ pub(in crate::fake) struct Reviews {
 }
 
 impl Reviews {
-    pub(in crate::fake) fn new(handler: Option<WebhookHandler>) -> Self {
+    pub(crate) fn new(handler: Option<WebhookHandler>) -> Self {
         Self {
             handler,
             answered: RefCell::default(),
@@ -61,20 +61,20 @@ impl Reviews {
         }
     }
 
-    pub(in crate::fake) fn set_handler(&mut self, handler: Option<WebhookHandler>) {
+    pub(crate) fn set_handler(&mut self, handler: Option<WebhookHandler>) {
         self.handler = handler;
     }
 
-    pub(in crate::fake) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.answered.get_mut().clear();
     }
 
-    pub(in crate::fake) fn are_enabled(&self) -> bool {
+    pub(crate) fn are_enabled(&self) -> bool {
         self.handler.is_some()
     }
 
     /// Whether processing was aborted due to a missing response.
-    pub(in crate::fake) fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }
 
@@ -89,7 +89,7 @@ impl Reviews {
     }
 
     /// Calls the pending webhooks. Returns false if there are none.
-    pub(in crate::fake) async fn answer_pending(&mut self) -> bool {
+    pub(crate) async fn answer_pending(&mut self) -> bool {
         let pending = std::mem::take(self.pending.get_mut());
         let Some(handler) = self.handler.as_ref().filter(|_| !pending.is_empty()) else {
             return false;

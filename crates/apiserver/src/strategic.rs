@@ -33,14 +33,16 @@ impl PatchStrategy for BySchema<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rbuilder_catalogue::KUBERNETES;
+    use rbuilder_catalogue::Catalogue;
     use rbuilder_kubernetes::patch::merge;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn check(mut value: Value, patch: &Value, expected: &Value) {
-        let schema = KUBERNETES.schema("k8s_openapi::api::core::v1::PodSpec").unwrap();
+        let schema = Catalogue::default()
+            .schema("k8s_openapi::api::core::v1::PodSpec")
+            .unwrap();
         merge(&mut value, patch, &BySchema(Some(&schema)));
         assert_eq!(value, *expected, "{patch}");
     }

@@ -133,6 +133,7 @@ fn parse_bound(name: &str, text: &str) -> Result<u128, String> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use rbuilder_catalogue::Minor;
     use serde_json::json;
 
     use super::super::store::State;
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn generated_uids_are_spread_over_the_ranges() {
-        let mut state = State::new(std::iter::empty());
+        let mut state = State::new(Minor::LATEST);
         let sixteenths: BTreeSet<u64> = (0..200).map(|_| hash(&state.uid()) >> 60).collect();
         assert_eq!(sixteenths.len(), 16);
     }

@@ -8,10 +8,10 @@ use rbuilder_judge::matches_labels;
 use serde_json::Value;
 
 use super::attributes::Attributes;
-use crate::fake::failure::Failure;
-use crate::fake::kinds::{ResourceId, Version, string_at};
-use crate::fake::roles::Roles;
-use crate::fake::store::State;
+use crate::failure::Failure;
+use crate::kinds::{ResourceId, Version, string_at};
+use crate::roles::Roles;
+use crate::store::State;
 
 /// Default of the API server.
 const TIMEOUT: u64 = 10;
