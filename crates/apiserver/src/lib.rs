@@ -2,6 +2,7 @@
 //!
 //! ```
 //! use http_body_util::{BodyExt, Full};
+//! use hyper::body::Bytes;
 //! use rbuilder_apiserver::ApiServer;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -9,13 +10,13 @@
 //! let server = ApiServer::new();
 //! let create = http::Request::post("/api/v1/namespaces/default/configmaps")
 //!     .header("content-type", "application/json")
-//!     .body(Full::from(r#"{ "metadata": { "name": "settings" }, "data": { "color": "blue" } }"#))
+//!     .body(Full::<Bytes>::from(r#"{ "metadata": { "name": "settings" }, "data": { "color": "blue" } }"#))
 //!     .unwrap();
 //! let response = server.call(create, true).await.unwrap();
 //! assert_eq!(response.status(), 201);
 //!
 //! let read = http::Request::get("/api/v1/namespaces/default/configmaps/settings");
-//! let response = server.call(read.body(Full::from("")).unwrap(), true).await.unwrap();
+//! let response = server.call(read.body(Full::<Bytes>::default()).unwrap(), true).await.unwrap();
 //! let body = response.into_body().collect().await.unwrap().to_bytes();
 //! assert!(String::from_utf8_lossy(&body).contains(r#""color":"blue""#));
 //! # }
