@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::gvk;
 use rbuilder_templates::{OnExists, Rendered};
 
-use crate::project::{Project, Resource, shown_version};
+use crate::project::{Project, Resource};
 use crate::render::Parts;
 
 /// Directories with files that serve the webhooks of all kinds.
@@ -33,7 +34,7 @@ pub(super) fn check_file_owners(project: &Project, wanted: &Resource, files: &[R
             bail!(
                 "{path} belongs to kind `{}` of {}, and kind `{}` would use the same path; no files were written: {}",
                 other.kind,
-                shown_version(&other.qualified_group(), &other.version),
+                gvk::api_version(&other.qualified_group(), &other.version),
                 wanted.kind,
                 if wanted.is_foreign() {
                     "choose another name for the controller (`--controller-name`)"

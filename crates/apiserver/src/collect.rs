@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rbuilder_kubernetes::gvk;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -225,7 +226,7 @@ impl State {
 
     fn kind_of_owner(&self, reference: &Value) -> Option<(ResourceId, bool)> {
         let api_version = string_at(reference, "/apiVersion");
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = gvk::split(api_version);
         let kind = string_at(reference, "/kind");
         let mut kinds = self.kinds();
         let found = kinds.find(|found| found.id.group == group && found.kind == kind)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_catalogue::Minor;
+use rbuilder_kubernetes::gvk;
 use rbuilder_kubernetes::version;
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ fn version(minor: Minor) -> Value {
 
 fn describe_group(group: &str, versions: &[&str]) -> Value {
     let describe =
-        |version: &&str| json!({ "groupVersion": format!("{group}/{version}"), "version": version });
+        |version: &&str| json!({ "groupVersion": gvk::api_version(group, version), "version": version });
     let versions: Vec<Value> = versions.iter().map(describe).collect();
     json!({ "name": group, "preferredVersion": versions.first(), "versions": versions })
 }

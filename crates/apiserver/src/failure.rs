@@ -1,6 +1,7 @@
 //! The `Status` objects with which kube-apiserver rejects requests.
 
 use rbuilder_judge::go;
+use rbuilder_kubernetes::gvk;
 use serde_json::{Value, json};
 
 use super::kinds::{Definition, ResourceId};
@@ -145,10 +146,7 @@ impl Failure {
     }
 
     pub(super) fn invalid(definition: &Definition, name: &str, causes: &[Cause]) -> Self {
-        let kind = match definition.id.group.as_str() {
-            "" => definition.kind.clone(),
-            group => format!("{}.{group}", definition.kind),
-        };
+        let kind = gvk::qualify(&definition.kind, &definition.id.group);
         Self::invalid_as(&definition.id, &definition.kind, &kind, name, causes)
     }
 

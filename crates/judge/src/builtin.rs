@@ -3,6 +3,7 @@
 //! The server validates these kinds in code rather than with a schema. It rejects everything that
 //! this module rejects, and more; `builtin_rules` implements some of the rules in code.
 
+use rbuilder_kubernetes::gvk;
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
@@ -128,10 +129,7 @@ impl Builtin<'_> {
     }
 
     fn api_version(&self) -> String {
-        match self.group {
-            "" => self.version.to_owned(),
-            group => format!("{group}/{}", self.version),
-        }
+        gvk::api_version(self.group, self.version)
     }
 
     fn find_violations(&self, object: &Value) -> Vec<FieldError> {

@@ -1,5 +1,6 @@
 //! The steps of a write, from the request body to the stored object.
 
+use rbuilder_kubernetes::gvk;
 use rbuilder_schema::Schema;
 use serde_json::{Map, Value};
 
@@ -239,10 +240,7 @@ impl Judge {
     }
 
     fn api_version(&self) -> String {
-        match &*self.definition.group {
-            "" => self.definition.version.clone(),
-            group => format!("{group}/{}", self.definition.version),
-        }
+        gvk::api_version(&self.definition.group, &self.definition.version)
     }
 
     fn settle_metadata(&self, object: &mut Value, namespace: &str) {

@@ -1,5 +1,6 @@
 //! The API server's response to a write.
 
+use rbuilder_kubernetes::gvk;
 use serde_json::{Value, json};
 
 use crate::error::FieldError;
@@ -106,11 +107,7 @@ impl Failure {
                     [message] => message.clone(),
                     messages => format!("[{}]", messages.join(", ")),
                 };
-                let kind = if group.is_empty() {
-                    kind.clone()
-                } else {
-                    format!("{kind}.{group}")
-                };
+                let kind = gvk::qualify(kind, group);
                 format!("{kind} {} is invalid: {messages}", go::quote(name))
             }
         }

@@ -4,6 +4,7 @@
 //! including for input that the server accepts although nobody should write it.
 
 pub mod go;
+pub mod gvk;
 pub mod names;
 pub mod patch;
 pub mod rbac;

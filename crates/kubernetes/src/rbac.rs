@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::gvk;
+
 /// Matches all groups, resources or verbs.
 const ANY: &str = "*";
 
@@ -235,12 +237,7 @@ impl fmt::Display for Permission {
                 resource,
                 name,
             } => {
-                let group = if group.is_empty() {
-                    ""
-                } else {
-                    &format!(".{group}")
-                };
-                write!(formatter, "`{verb}` on `{resource}{group}`")?;
+                write!(formatter, "`{verb}` on `{}`", gvk::qualify(resource, group))?;
                 name.as_ref()
                     .map_or(Ok(()), |name| write!(formatter, " named `{name}`"))
             }

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::client::Body;
+use rbuilder_kubernetes::gvk;
 use rbuilder_testing::fake::{ApiServer, ResponseBody, WebhookHandler, Webhooks};
 use serde_json::Value;
 
@@ -70,7 +71,7 @@ fn declaration(server: &ApiServer, mut object: Value) -> Declaration {
     };
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
     assert!(!name.is_empty(), "a declared object needs `metadata.name`");
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let (group, version) = gvk::split(&api_version);
     let Some((plural, is_namespaced)) = server.resource_of(group, &kind) else {
         panic!("the server does not know {kind} of {api_version}: add its CRD with `.install(\"config\")`");
     };

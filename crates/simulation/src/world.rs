@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use rbuilder_kubernetes::gvk;
 use rbuilder_testing::fake::{ApiServer, Request, StoredObject};
 use serde_json::{Map, Value, json};
 
@@ -98,7 +99,7 @@ impl ObjectName {
 
     pub(crate) fn of(stored: &StoredObject) -> Self {
         let api_version = stored.object["apiVersion"].as_str().unwrap_or_default();
-        let (_, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let (_, version) = gvk::split(api_version);
         Self {
             group: stored.group.clone(),
             plural: stored.resource.clone(),

@@ -1,10 +1,11 @@
 //! The recorded versions of a kind, and the choices for another version.
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::gvk;
 use rbuilder_kubernetes::version;
 
 use crate::commands::{foreign_kind, scaffold};
-use crate::project::{Image, Known, Resource, names, shown_version};
+use crate::project::{Image, Known, Resource, names};
 use crate::request::ApiRequest;
 use crate::tree::Tree;
 
@@ -71,7 +72,7 @@ impl<'a> Family<'a> {
             bail!(
                 "kind `{}` has no API types in {}: omit `--resource=false` to scaffold them{}",
                 requested.kind,
-                shown_version(&requested.group, &requested.version),
+                gvk::api_version(&requested.group, &requested.version),
                 foreign_kind::explain_unknown(tree, &requested.group, &requested.version, &requested.kind)?
             );
         }

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use rbuilder_generator::{find_group_owner, is_kubernetes_group};
 use rbuilder_importer::ImportedVersion;
+use rbuilder_kubernetes::gvk;
 use rbuilder_templates::{ApiContext, Rendered};
 
 pub use self::imported::plan_create_api_from_crd;
@@ -21,7 +22,7 @@ use super::edits::{add_lines, check_module_place};
 use super::{Outcome, execute, foreign_kind, owners, scaffold};
 use crate::engine::{Mode, Output};
 use crate::plan::Plan;
-use crate::project::{Image, Project, names, shown_version};
+use crate::project::{Image, Project, names};
 use crate::render::{CopiedParts, Line, api_lines, crate_line, project_context, types_path};
 use crate::request::ApiRequest;
 use crate::shell::Shell;
@@ -118,7 +119,7 @@ fn check_is_own(tree: &Tree, requested: &ApiRequest) -> Result<()> {
                 "" => Ok(()),
                 help => bail!(
                     "there is no built-in kind `{kind}` in {}: to scaffold one of your own in `{own_group}`, pass `--resource`{help}",
-                    shown_version(group, version)
+                    gvk::api_version(group, version)
                 ),
             }
         }

@@ -5,6 +5,7 @@ mod storage;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::gvk;
 use rbuilder_templates::{ApiContext, WebhookContext};
 
 pub(super) use self::storage::StorageChange;
@@ -15,7 +16,7 @@ use super::{Outcome, execute, owners, scaffold};
 use crate::edit::rust;
 use crate::engine::Mode;
 use crate::plan::Plan;
-use crate::project::{Project, Resource, Webhooks, names, naming_flags, shown_version};
+use crate::project::{Project, Resource, Webhooks, names, naming_flags};
 use crate::render::{ApiPlaces, Line, crate_line, project_context, webhook_context, webhook_lines};
 use crate::request::WebhookRequest;
 use crate::shell::Shell;
@@ -232,7 +233,7 @@ impl Request {
                 bail!(
                     "kind `{}` has no API types in {}: scaffold them with `rbuilder create api {}`{}",
                     requested.kind,
-                    shown_version(&requested.group, version),
+                    gvk::api_version(&requested.group, version),
                     naming_flags(&requested.group, version, &requested.kind),
                     foreign_kind::explain_unknown(tree, &requested.group, version, &requested.kind)?
                 );

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use rbuilder_kubernetes::gvk;
 use rbuilder_templates::{ApiContext, Archive, OnExists, Rendered};
 
 pub use self::webhooks::plan_delete_webhook;
@@ -22,7 +23,7 @@ use crate::edit::{Obstacle, rust, version::Definition};
 use crate::engine::Mode;
 use crate::line_ends::is_same_text;
 use crate::plan::Plan;
-use crate::project::{Project, RECORD, Resource, shown_version};
+use crate::project::{Project, RECORD, Resource};
 use crate::render::{self, ApiPlaces, Line, Parts, WEBHOOK_LIST, project_context};
 use crate::request::{DeleteControllerRequest, DeleteRequest, DeleteWebhookRequest};
 use crate::shell::Shell;
@@ -479,7 +480,7 @@ fn find_recorded<'p>(project: &'p Project, requested: &DeleteRequest) -> Result<
     let foreign = named().find(|known| foreign_kind::is_of_group(known, group));
     own.or(foreign).ok_or_else(|| {
         let known = project.known.resources.iter().map(|known| {
-            let shown = shown_version(&known.group, &known.version);
+            let shown = gvk::api_version(&known.group, &known.version);
             format!("`{}` of {shown}", known.kind)
         });
         let known: Vec<String> = known.collect();
@@ -489,7 +490,7 @@ fn find_recorded<'p>(project: &'p Project, requested: &DeleteRequest) -> Result<
         };
         anyhow!(
             "PROJECT has no kind `{kind}` of {}: it lists {known}",
-            shown_version(group, version)
+            gvk::api_version(group, version)
         )
     })
 }

@@ -2,6 +2,7 @@
 
 use rbuilder_diagnostic::suggest::find_misspelled;
 use rbuilder_generator::Diagnostic;
+use rbuilder_kubernetes::gvk;
 use serde_json::Map;
 
 use super::objects::{Judges, Object};
@@ -47,20 +48,16 @@ pub(in crate::commands) fn find_misspelled_stanza(object: &Object, judges: &Judg
     let mut versions = judges.versions(object);
     versions.retain(|other| numbers(other) == numbers(version));
     if let Some(version) = find_misspelled(version, versions.iter().copied()) {
-        let right = match group {
-            "" => version.to_owned(),
-            group => format!("{group}/{version}"),
-        };
         return Some(Misspelled {
             field: "apiVersion",
-            right,
+            right: gvk::api_version(group, version),
         });
     }
     let groups = judges.groups_with(version, object.kind());
     let group = find_misspelled(group, groups.iter().map(String::as_str))?;
     Some(Misspelled {
         field: "apiVersion",
-        right: format!("{group}/{version}"),
+        right: gvk::api_version(group, version),
     })
 }
 

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rbuilder_judge::{Body, Definition, Failure, FieldError, FieldValidation, Judge, Verdict};
+use rbuilder_kubernetes::gvk;
 use rbuilder_schema::{Cel, Schema};
 use serde_json::{Value, json};
 
@@ -243,7 +244,7 @@ impl<'b> Pair<'b> {
 
     fn make(&self, maker: &mut Maker<'_>, path: &Path, candidate: &Candidate) -> Value {
         let definition = self.old.definition();
-        let api_version = format!("{}/{}", definition.group, definition.version);
+        let api_version = gvk::api_version(&definition.group, &definition.version);
         let mut object = maker.object(
             &api_version,
             &definition.kind,

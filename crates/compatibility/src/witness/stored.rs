@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rbuilder_judge::{Body, Definition, Failure, FieldValidation, Judge};
+use rbuilder_kubernetes::gvk;
 use serde_json::{Value, json};
 
 /// The effect of a new CRD on a stored object.
@@ -39,7 +40,7 @@ impl StoredJudge {
     /// Returns a phrase if the CRD can't be read.
     pub fn new(crd: &Value) -> Result<StoredJudge, String> {
         let judges = Definition::of_crd(crd)?.into_iter().map(|definition| {
-            let version = format!("{}/{}", definition.group, definition.version);
+            let version = gvk::api_version(&definition.group, &definition.version);
             let whole = Definition {
                 has_status: false,
                 ..definition.clone()

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rbuilder_judge::{Definition, Scale};
+use rbuilder_kubernetes::gvk;
 use rbuilder_reader::Span;
 use rbuilder_schema::{CsvMarkers, Schema};
 use rbuilder_syntax::{Conversion, CustomResource, SchemaMode};
@@ -397,7 +398,7 @@ fn define(version: Version<'_>, stored_schema: Option<Schema>) -> Definition {
 }
 
 fn metadata(versions: &[Version<'_>], names: &Names, options: &Options) -> Value {
-    let mut metadata = json!({ "name": format!("{}.{}", names.plural, versions[0].resource.group) });
+    let mut metadata = json!({ "name": gvk::qualify(&names.plural, &versions[0].resource.group) });
     let pairs = |of: fn(&CustomResource) -> &Vec<(String, String)>| -> BTreeMap<&str, &str> {
         versions
             .iter()

@@ -1,5 +1,7 @@
 //! Formats markers for permissions that the code needs.
 
+use rbuilder_kubernetes::gvk;
+
 use crate::package::Package;
 use crate::permissions::Need;
 
@@ -23,10 +25,9 @@ impl Permission {
     /// Formats the resource like kubectl, e.g. `deployments.apps` or `pods`.
     pub(super) fn describe(&self) -> String {
         let Permission { group, resource, .. } = self;
-        match (group.is_empty(), resource.split_once('/')) {
-            (true, _) => resource.clone(),
-            (false, None) => format!("{resource}.{group}"),
-            (false, Some((plural, part))) => format!("{plural}.{group}/{part}"),
+        match resource.split_once('/') {
+            None => gvk::qualify(resource, group),
+            Some((plural, part)) => format!("{}/{part}", gvk::qualify(plural, group)),
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use signs::{Calls, find_reconciled, find_sign, is_reserved, may_call_
 
 use std::collections::BTreeSet;
 
+use rbuilder_kubernetes::gvk;
 use rbuilder_syntax::CustomResource;
 
 use crate::Options;
@@ -134,7 +135,7 @@ impl Selector {
 }
 
 pub(crate) fn crd_name(resource: &CustomResource) -> String {
-    format!("{}.{}", resource.plural_name(), resource.group)
+    gvk::qualify(&resource.plural_name(), &resource.group)
 }
 
 /// Compares a kind with a name: `Kind`, `Kind.group`, or `*.group` for all kinds of a group.

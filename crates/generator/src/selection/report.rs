@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_diagnostic::suggest;
+use rbuilder_kubernetes::gvk;
 use rbuilder_syntax::CustomResource;
 
 use super::{Selector, fits, is_named};
@@ -272,7 +273,7 @@ fn candidates(name: &str, known: &[&CustomResource]) -> Vec<String> {
     let form = |resource: &CustomResource| match name.split_once('.') {
         None => resource.kind.clone(),
         Some(("*", _)) => format!("*.{}", resource.group),
-        Some(_) => format!("{}.{}", resource.kind, resource.group),
+        Some(_) => gvk::qualify(&resource.kind, &resource.group),
     };
     let names: BTreeSet<String> = known.iter().map(|resource| form(resource)).collect();
     names.into_iter().collect()

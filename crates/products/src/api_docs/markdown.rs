@@ -2,6 +2,7 @@
 //! tables: a table would lose the paragraphs, lists and code of descriptions, and could be broken
 //! by a pattern.
 
+use rbuilder_kubernetes::gvk;
 use rbuilder_schema::Schema;
 
 use super::anchors::{push_field, version_anchor};
@@ -35,10 +36,9 @@ fn push_overview(page: &mut String, reference: &Reference) {
         let description = version.and_then(|version| version.schema().description.as_deref());
         page.push_str(&row(&[
             format!("[{}](#{})", text(&kind.name), kind.anchor),
-            code(&format!(
-                "{}/{}",
-                kind.group,
-                version.map_or("", |version| &version.name)
+            code(&gvk::api_version(
+                &kind.group,
+                version.map_or("", |version| &version.name),
             )),
             spans(&description::first_sentence(description.unwrap_or_default())),
         ]));
@@ -72,7 +72,7 @@ fn push_kind(page: &mut String, kind: &Kind) {
 fn push_names(page: &mut String, kind: &Kind, version: Option<&Version>) {
     let mut item = |term: &str, value: String| page.push_str(&format!("- {term}: {value}\n"));
     if let Some(version) = version {
-        item("API version", code(&format!("{}/{}", kind.group, version.name)));
+        item("API version", code(&gvk::api_version(&kind.group, &version.name)));
     }
     item("Resource", code(&kind.plural));
     if !kind.short_names.is_empty() {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
 use rbuilder_generator::yaml;
+use rbuilder_kubernetes::gvk;
 use rbuilder_kubernetes::version;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -130,7 +131,7 @@ impl Manifests {
         let (Some(api_version), Some(kind)) = (head.api_version, head.kind) else {
             return Ok(());
         };
-        match (group_of(&api_version), kind.as_str()) {
+        match (gvk::group_of(&api_version), kind.as_str()) {
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 check_definition_version(&api_version)?;
                 self.add_definition(parse_deep(text)?);
@@ -219,7 +220,7 @@ impl Manifests {
                 kind.anchor = format!("{}.{}", kind.anchor, kind.group);
             }
             let is_of_kind =
-                |api_version: &str, name: &str| group_of(api_version) == kind.group && name == kind.name;
+                |api_version: &str, name: &str| gvk::group_of(api_version) == kind.group && name == kind.name;
             let samples = objects
                 .iter()
                 .filter(|(api_version, name, _)| is_of_kind(api_version, name));
@@ -296,10 +297,6 @@ fn parse_deep<T: DeserializeOwned + Send>(text: &str) -> Result<T> {
             .context("cannot start a thread")?;
         thread.join().unwrap_or_else(|_| bail!("reading it failed"))
     })
-}
-
-fn group_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Reads the top-level keys of an object in block style without parsing the rest.

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use rbuilder_diagnostic::suggest::is_misspelling;
+use rbuilder_kubernetes::gvk;
 use rbuilder_project::edit::kustomization::{FILE_NAMES, resolve_entry};
 use rbuilder_yaml::{describe_failure, is_yaml, list_items, parse_documents};
 use serde_json::{Map, Value, json};
@@ -69,7 +70,7 @@ impl Object {
     /// What must be unique in a kustomization.
     fn id(&self) -> (String, String, String, String) {
         let api_version = self.value["apiVersion"].as_str().unwrap_or_default();
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let group = gvk::group_of(api_version);
         let namespace = self.value["metadata"]["namespace"].as_str();
         (
             group.to_owned(),

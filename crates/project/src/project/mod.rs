@@ -33,7 +33,7 @@ pub use keys::MisspelledKey;
 pub use object_names::{MANAGER_FILE, NamedObjects, ObjectNames, find_container, find_prefix};
 pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
-pub use resource::{describe_scope, naming_flags, shown_version, strip_domain};
+pub use resource::{describe_scope, naming_flags, strip_domain};
 pub use scaffolded::{ATTRIBUTES, ATTRIBUTES_TEXT, RECORD, ScaffoldedFiles};
 
 const LAYOUT: &str = "rust.rbuilder.dev/v1";

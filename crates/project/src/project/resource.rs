@@ -354,14 +354,6 @@ pub fn naming_flags(group: &str, version: &str, kind: &str) -> String {
     format!("{group}--version {version} --kind {kind}")
 }
 
-/// Formats a group and version for users.
-pub fn shown_version(group: &str, version: &str) -> String {
-    match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::strip_domain;

@@ -1,6 +1,7 @@
 //! The parts of a version that a further version copies: names, scope, fields and sample.
 
 use anyhow::Result;
+use rbuilder_kubernetes::gvk;
 use rbuilder_templates::{ApiContext, Rendered};
 use serde_json::Value;
 
@@ -67,8 +68,7 @@ impl CopiedParts {
         if taken.types.is_some()
             && let Some(sample) = read(&before.sample_file)?
         {
-            let group = &before.qualified_group;
-            let to = format!("{group}/{version}");
+            let to = gvk::api_version(&before.qualified_group, version);
             taken.sample = copy_sample(&sample, &before.kind, &before.api_version, &to).ok();
         }
         Ok(taken)

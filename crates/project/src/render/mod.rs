@@ -18,6 +18,7 @@ mod webhook_context;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use rbuilder_kubernetes::gvk;
 use rbuilder_kubernetes::version;
 use rbuilder_templates::{ApiContext, OnExists, ProjectContext, Release, Rendered};
 
@@ -30,7 +31,7 @@ pub use self::parts::Parts;
 pub use self::places::{ApiPlaces, controller_module, controller_path, sample_file};
 pub use self::webhook_context::webhook_context;
 use crate::edit::version::Definition;
-use crate::project::{FILE, MAIN, Project, Resource, ScaffoldedFiles, shown_version};
+use crate::project::{FILE, MAIN, Project, Resource, ScaffoldedFiles};
 
 /// Binds the manager to its ClusterRole in a project restricted to a namespace.
 pub(crate) const BINDING: &str = "config/rbac/cluster_role_binding.yaml";
@@ -96,7 +97,7 @@ fn cannot_render(resource: &Resource) -> String {
     format!(
         "cannot rebuild the scaffold of kind `{}` of {} in {FILE}",
         resource.kind,
-        shown_version(&resource.qualified_group(), &resource.version)
+        gvk::api_version(&resource.qualified_group(), &resource.version)
     )
 }
 
@@ -190,7 +191,7 @@ impl<'p> Drawing<'p> {
                 "{} belongs to kind `{}` of {} as well",
                 file.path,
                 other.kind,
-                shown_version(&other.qualified_group(), &other.version)
+                gvk::api_version(&other.qualified_group(), &other.version)
             ),
             _ => Ok(()),
         }

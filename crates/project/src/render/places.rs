@@ -1,5 +1,6 @@
 //! Names and paths of a kind's parts in a single version.
 
+use rbuilder_kubernetes::gvk;
 use rbuilder_templates::ApiContext;
 
 use super::context::{crate_ident, yaml_value};
@@ -178,13 +179,8 @@ impl<'a> ApiPlaces<'a> {
         } else {
             singular.clone()
         };
-        let api_version = if qualified_group.is_empty() {
-            version.clone()
-        } else {
-            format!("{qualified_group}/{version}")
-        };
         ApiContext {
-            api_version,
+            api_version: gvk::api_version(&qualified_group, &version),
             version_path: format!("{group_path}{version}"),
             api_path,
             kind_path: imported.path,

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
+use rbuilder_kubernetes::gvk;
 use serde::Serialize;
 
 use super::{Ctx, to_apply_error, to_bound_apply_error};
@@ -414,12 +415,8 @@ fn new_namesake_error<O: AnyObject, C: AnyObject>(
 /// going to delete what it owned.
 fn is_namesake<O: AnyObject>(reference: &OwnerReference, owner: &O) -> bool {
     // The reference may contain any version of the kind, so only compare the group.
-    let group_of = |api_version: &str| {
-        let (group, _) = api_version.split_once('/').unwrap_or_default();
-        group.to_owned()
-    };
     owner.type_meta().is_some_and(|types| {
-        group_of(&reference.api_version) == group_of(&types.api_version)
+        gvk::group_of(&reference.api_version) == gvk::group_of(&types.api_version)
             && reference.kind == types.kind
             && reference.name == owner.name_any()
     })

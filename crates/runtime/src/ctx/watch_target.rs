@@ -7,6 +7,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use rbuilder_kubernetes::gvk;
 
 use crate::cache::CacheId;
 use crate::hash::HashMap;
@@ -88,7 +89,7 @@ impl GroupKind {
 
     pub(crate) fn matches(&self, owner: &OwnerReference) -> bool {
         // Ignore the version, as the garbage collector does.
-        let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        let group = gvk::group_of(&owner.api_version);
         owner.kind == self.kind && group == self.group
     }
 }

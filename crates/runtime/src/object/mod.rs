@@ -11,6 +11,7 @@ use kube::core::{
 use kube::discovery;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Resource};
+use rbuilder_kubernetes::gvk;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
@@ -370,18 +371,12 @@ impl<K: Watchable> Kind<K> {
 
     /// E.g. `deployments.apps`, for messages.
     pub(crate) fn describe_resource(&self) -> String {
-        match K::group(&self.dynamic) {
-            group if group.is_empty() => K::plural(&self.dynamic).into_owned(),
-            group => format!("{}.{group}", K::plural(&self.dynamic)),
-        }
+        gvk::qualify(&K::plural(&self.dynamic), &K::group(&self.dynamic))
     }
 
     /// E.g. `Deployment.apps`, for metrics.
     pub(crate) fn group_kind(&self) -> String {
-        match K::group(&self.dynamic) {
-            group if group.is_empty() => self.name(),
-            group => format!("{}.{group}", self.name()),
-        }
+        gvk::qualify(&self.name(), &K::group(&self.dynamic))
     }
 
     /// Values in these objects must not be logged.

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use rbuilder_kubernetes::gvk;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -123,7 +124,7 @@ impl<K: Object + Serialize> AnyConverter for Converter<K> {
     }
 
     fn crd_name(&self) -> String {
-        format!("{}.{}", K::plural(&()), K::group(&()))
+        gvk::qualify(&K::plural(&()), &K::group(&()))
     }
 
     fn errors(&self) -> &[String] {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use http::StatusCode;
+use rbuilder_kubernetes::gvk;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -204,7 +205,7 @@ impl ConversionEndpoint {
         let written: Value = serde_json::from_str(object.get()).map_err(|error| error.to_string())?;
         let string = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (version, kind) = (string(&written["apiVersion"]), string(&written["kind"]));
-        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+        let group = gvk::group_of(&version);
         let converter = self.converters.get(&(group.to_owned(), kind.clone()));
         let converter =
             converter.ok_or_else(|| format!("no conversion registered for `{kind}` of `{version}`"))?;

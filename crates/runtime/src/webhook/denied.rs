@@ -4,6 +4,7 @@ use std::fmt;
 
 use kube::core::Status;
 use kube::core::response::{StatusCause, StatusDetails};
+use rbuilder_kubernetes::gvk;
 
 use super::Warnings;
 use crate::error::Error;
@@ -161,11 +162,7 @@ impl Denied {
             return status;
         }
         (details.group, details.kind, details.name) = (group.into(), kind.into(), name.into());
-        let subject = if group.is_empty() {
-            kind.to_owned()
-        } else {
-            format!("{kind}.{group}")
-        };
+        let subject = gvk::qualify(kind, group);
         status.message = format!(
             "{subject} {name:?} is invalid: {}",
             format_causes(details, &status.message)

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, StatusCode};
+use rbuilder_kubernetes::gvk;
 use serde::Serialize;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
@@ -96,7 +97,7 @@ impl Routes {
     pub(super) fn add_converter<K: Object + Serialize>(&mut self, converter: Converter<K>) {
         let kind = converter.kind();
         self.errors.extend_from_slice(converter.errors());
-        let named = format!("{}.{}", kind.1, kind.0);
+        let named = gvk::qualify(&kind.1, &kind.0);
         if self.converters.insert(kind, Box::new(converter)).is_some() {
             self.errors.push(format!(
                 "`{named}` has two conversion hubs; add all spokes to one hub"
@@ -135,7 +136,7 @@ impl Routes {
     #[cfg(feature = "testing")]
     pub(crate) fn converted_kinds(&self) -> impl Iterator<Item = String> {
         let kinds = self.converters.keys();
-        kinds.map(|(group, kind)| format!("{kind}.{group}"))
+        kinds.map(|(group, kind)| gvk::qualify(kind, group))
     }
 
     pub(crate) fn first_error(&self) -> Option<&str> {

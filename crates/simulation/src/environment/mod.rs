@@ -9,6 +9,8 @@ mod rollouts;
 mod storage;
 mod workloads;
 
+use rbuilder_kubernetes::gvk;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -104,7 +106,7 @@ impl Act {
             found.unwrap_or_default().to_owned()
         };
         let api_version = text("/apiVersion");
-        let (_, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
+        let (_, version) = gvk::split(&api_version);
         let object_name = ObjectName {
             group: group.to_owned(),
             plural: plural.to_owned(),

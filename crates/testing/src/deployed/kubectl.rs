@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rbuilder_kubernetes::gvk;
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -64,10 +65,7 @@ impl Kubectl {
 pub(super) fn resource_name(object: &Value) -> String {
     let part = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (part(&object["kind"]), part(&object["metadata"]["name"]));
-    match part(&object["apiVersion"]).split_once('/') {
-        Some((group, version)) => format!("{kind}.{version}.{group}/{name}"),
-        None => format!("{kind}/{name}"),
-    }
+    format!("{}/{name}", gvk::argument(&kind, &part(&object["apiVersion"])))
 }
 
 #[track_caller]

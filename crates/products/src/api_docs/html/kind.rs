@@ -1,6 +1,8 @@
 //! Renders the section of a kind: names, differences between versions, examples, and the fields of
 //! each version.
 
+use rbuilder_kubernetes::gvk;
+
 use super::super::anchors::version_anchor;
 use super::super::compare::compare_versions;
 use super::super::fields::fields_of_object;
@@ -42,7 +44,7 @@ pub(super) fn push_kind(page: &mut String, kind: &Kind) {
 fn push_facts(page: &mut String, kind: &Kind, version: Option<&Version>) {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(version) = version {
-        let api_version = format!("{}/{}", kind.group, version.name);
+        let api_version = gvk::api_version(&kind.group, &version.name);
         facts.push(("API version", codes([api_version].iter())));
     }
     facts.push(("Resource", codes([&kind.plural].into_iter())));
@@ -179,7 +181,7 @@ fn push_version(page: &mut String, kind: &Kind, version: &Version, has_differenc
     let is_preferred = kind
         .preferred()
         .is_some_and(|preferred| std::ptr::eq(preferred, version));
-    let api_version = format!("{}/{}", kind.group, version.name);
+    let api_version = gvk::api_version(&kind.group, &version.name);
     // In print, leave out other versions with the same fields.
     let class = if is_preferred || has_differences {
         "version"

@@ -20,6 +20,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, ListParams};
 use kube::core::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
+use rbuilder_kubernetes::gvk;
 
 use super::record::Entry;
 use crate::ctx::Ctx;
@@ -223,15 +224,12 @@ impl SetOwner {
                 },
             };
         };
-        let group = |reference: &OwnerReference| {
-            let group = reference.api_version.split_once('/');
-            group.map_or(String::new(), |(group, _)| group.to_owned())
-        };
         let ours = &self.reference;
         // Compare groups rather than whole API versions: the reference may contain any version of
         // the kind.
-        let is_namesake =
-            controller.name == ours.name && controller.kind == ours.kind && group(controller) == group(ours);
+        let is_namesake = controller.name == ours.name
+            && controller.kind == ours.kind
+            && gvk::group_of(&controller.api_version) == gvk::group_of(&ours.api_version);
         match is_namesake {
             true => OwnershipError::OwnedByNamesake {
                 object,
