@@ -61,7 +61,6 @@ use std::sync::Arc;
 
 pub use admission::{MatchCondition, check_match_condition};
 pub use defaults::check_defaults;
-pub use evaluate::{add_quantities, canonical_quantity, compare_quantities, quantity_to_float};
 pub use implied::follows_from;
 pub use outline::{Demand, Facts, demanded_constants, holds_with, mentioned_fields};
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};

@@ -1,6 +1,6 @@
 //! How Go encodes objects of built-in kinds, which differs from what clients sent.
 
-use rbuilder_cel::canonical_quantity;
+use rbuilder_kubernetes::quantity;
 use rbuilder_schema::{Schema, SchemaType, is_quantity};
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ pub(crate) fn encode(value: &mut Value, schema: &Schema) {
         }
         Value::String(_) | Value::Number(_) if is_quantity(schema) => {
             let canonical = match &*value {
-                Value::String(text) => canonical_quantity(text),
-                number => canonical_quantity(&number.to_string()),
+                Value::String(text) => quantity::canonical(text),
+                number => quantity::canonical(&number.to_string()),
             };
             if let Some(canonical) = canonical {
                 *value = canonical.into();

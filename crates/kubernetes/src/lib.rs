@@ -5,8 +5,10 @@
 
 pub mod go;
 pub mod gvk;
+pub mod ip;
 pub mod names;
 pub mod patch;
+pub mod quantity;
 pub mod rbac;
 pub mod selector;
 pub mod version;

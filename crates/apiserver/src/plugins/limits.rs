@@ -2,7 +2,7 @@
 //!
 //! Follows `plugin/pkg/admission/limitranger` of Kubernetes.
 
-use rbuilder_cel::{compare_quantities, quantity_to_float};
+use rbuilder_kubernetes::quantity;
 use serde_json::{Value, json};
 
 use super::super::failure::Failure;
@@ -198,7 +198,7 @@ fn check_max(bounded: &Bounded<'_>, name: &str, most: &str) -> Option<String> {
 
 fn check_ratio(bounded: &Bounded<'_>, name: &str, most: &str) -> Option<String> {
     let limits = bounded.limits.as_ref()?;
-    let is_some = |quantity: &&String| compare_quantities(quantity, "0").is_some_and(|order| order.is_ne());
+    let is_some = |quantity: &&String| quantity::compare(quantity, "0").is_some_and(|order| order.is_ne());
     let said = format!("{name} max limit to request ratio per {} is {most}", bounded.kind);
     let Some(request) = bounded.requests.get(name).filter(is_some) else {
         return Some(format!("{said}, but no request is specified or request is 0"));
@@ -206,6 +206,6 @@ fn check_ratio(bounded: &Bounded<'_>, name: &str, most: &str) -> Option<String> 
     let Some(limit) = limits.get(name).filter(is_some) else {
         return Some(format!("{said}, but no limit is specified or limit is 0"));
     };
-    let ratio = quantity_to_float(limit)? / quantity_to_float(request)?;
-    (ratio > quantity_to_float(most)?).then(|| format!("{said}, but provided ratio is {ratio:.6}"))
+    let ratio = quantity::to_float(limit)? / quantity::to_float(request)?;
+    (ratio > quantity::to_float(most)?).then(|| format!("{said}, but provided ratio is {ratio:.6}"))
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rbuilder_cel::{add_quantities, compare_quantities};
+use rbuilder_kubernetes::quantity;
 use serde_json::{Value, json};
 
 use super::super::failure::Failure;
@@ -98,10 +98,10 @@ fn charge(
         .filter(|(resource, _)| hard.contains_key(resource))
         .filter_map(|(resource, quantity)| {
             let more = match before.get(&resource) {
-                Some(before) => add_quantities(&quantity, before, true)?,
+                Some(before) => quantity::add(&quantity, before, true)?,
                 None => quantity,
             };
-            let is_more = compare_quantities(&more, "0")?.is_gt();
+            let is_more = quantity::compare(&more, "0")?.is_gt();
             is_more.then_some((resource, more))
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rbuilder_cel::{add_quantities, compare_quantities};
+use rbuilder_kubernetes::quantity;
 use serde_json::Value;
 
 /// Quantities by the name of the resource.
@@ -18,7 +18,7 @@ pub(super) fn read(value: &Value) -> Resources {
 pub(super) fn add(to: &mut Resources, more: &Resources) {
     for (name, quantity) in more {
         let sum = match to.get(name) {
-            Some(known) => add_quantities(known, quantity, false).unwrap_or_else(|| known.clone()),
+            Some(known) => quantity::add(known, quantity, false).unwrap_or_else(|| known.clone()),
             None => quantity.clone(),
         };
         to.insert(name.clone(), sum);
@@ -35,7 +35,7 @@ fn raise(to: &mut Resources, least: &Resources) {
 }
 
 pub(super) fn is_less(one: &str, other: &str) -> bool {
-    compare_quantities(one, other).is_some_and(|order| order.is_lt())
+    quantity::compare(one, other).is_some_and(|order| order.is_lt())
 }
 
 /// Resources in `used` that exceed those in `hard`.

@@ -1,12 +1,13 @@
 //! Kubernetes' functions for URLs, quantities, IP addresses, named formats and semantic versions.
 
+use rbuilder_kubernetes::quantity::{self, Problem, Quantity};
+
 use std::cmp::Ordering;
 use std::rc::Rc;
 
 use super::library::cidr::parse_cidr;
 use super::library::format::named_format;
 use super::library::ip::parse_ip;
-use super::library::quantity::{Problem, Quantity, parse_quantity};
 use super::library::semver::{Semver, parse_loose_semver, parse_semver};
 use super::library::url::{Url, check_request_uri, parse_url};
 use super::value::{Map, Value};
@@ -34,13 +35,13 @@ fn on_text<'v>(function: &str, args: &[Value<'v>]) -> Option<Outcome<'v>> {
             .map(|url| Value::Url(Rc::new(url)))
             .map_err(|error| fails(format!("URL parse error during conversion from string: {error}"))),
         ("isURL", [Value::String(text)]) => Ok(Value::Bool(check_request_uri(text).is_ok())),
-        ("quantity", [Value::String(text)]) => match parse_quantity(text) {
+        ("quantity", [Value::String(text)]) => match quantity::parse(text) {
             Ok(quantity) => Ok(Value::Quantity(Rc::new(quantity))),
             Err(Problem::Invalid(text)) => Err(fails(text.to_owned())),
             Err(Problem::TooLarge) => Err(TOO_LARGE),
         },
         ("isQuantity", [Value::String(text)]) => Ok(Value::Bool(!matches!(
-            parse_quantity(text),
+            quantity::parse(text),
             Err(Problem::Invalid(_))
         ))),
         ("ip", [Value::String(text)]) => parse_ip(text).map(Value::Ip).map_err(fails),

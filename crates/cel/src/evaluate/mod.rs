@@ -24,7 +24,6 @@ use rbuilder_schema::Schema;
 
 use self::value::Value;
 use super::ast::{Expr, Kind, Literal};
-pub use library::quantity::{add_quantities, canonical_quantity, compare_quantities, quantity_to_float};
 pub(crate) use plan::{Plan, PlanError};
 
 /// Why an evaluation has no result.

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
+use rbuilder_kubernetes::quantity::Quantity;
 use serde_json::Value as Json;
 
 use super::json::{JsonList, JsonMap};
 use super::library::cidr::Cidr;
 use super::library::format::NamedFormat;
 use super::library::ip::Ip;
-use super::library::quantity::Quantity;
 use super::library::semver::Semver;
 use super::library::time::Timestamp;
 use super::library::url::Url;

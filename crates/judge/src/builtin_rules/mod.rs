@@ -17,7 +17,7 @@ mod tests;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use rbuilder_cel::compare_quantities;
+use rbuilder_kubernetes::quantity;
 use serde_json::{Map, Value, json};
 
 use crate::error::FieldError;
@@ -431,11 +431,11 @@ fn check_claim(object: &Value, old: &Value) -> Vec<FieldError> {
     }
     let size = |value: &Value| value["storage"].as_str().unwrap_or("0").to_owned();
     let new_size = size(&new_spec["resources"]["requests"]);
-    let is_at_most = |other: &str| compare_quantities(&new_size, other).map(Ordering::is_le);
+    let is_at_most = |other: &str| quantity::compare(&new_size, other).map(Ordering::is_le);
     let old_size = size(&old_spec["resources"]["requests"]);
     // After a failed expansion, the size may be reduced again, as long as it stays above the actual
     // capacity.
-    let shrinks = compare_quantities(&new_size, &old_size) == Some(Ordering::Less);
+    let shrinks = quantity::compare(&new_size, &old_size) == Some(Ordering::Less);
     if shrinks && is_at_most(&size(&old["status"]["capacity"])) == Some(true) {
         let field = field_path("spec.resources.requests.storage");
         errors.push(FieldError::forbidden(

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use rbuilder_cel::compare_quantities;
 use rbuilder_kubernetes::names;
+use rbuilder_kubernetes::quantity;
 use serde_json::{Map, Value};
 
 use super::kinds::{CONTAINER, POD_SPEC, PROBE};
@@ -179,7 +179,7 @@ fn check_resources(resources: &Value, path: &Path, errors: &mut Vec<FieldError>)
 
 /// Compares two quantities. `None` for malformed ones, which are reported elsewhere.
 pub(super) fn order(one: &Value, other: &Value) -> Option<Ordering> {
-    compare_quantities(one.as_str()?, other.as_str()?)
+    quantity::compare(one.as_str()?, other.as_str()?)
 }
 
 fn is_below(one: &Value, other: &Value) -> bool {

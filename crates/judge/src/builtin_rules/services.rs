@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use rbuilder_kubernetes::ip::is_ip;
 use rbuilder_kubernetes::names;
 use serde_json::{Map, Value, json};
 
@@ -100,17 +101,6 @@ fn check_families(spec: &Value, path: &Path, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(&path, &ip.into(), detail));
         }
     }
-}
-
-/// Like Go's lenient parser, which the server uses for old fields: the numbers of an IPv4 address may
-/// have leading zeros.
-fn is_ip(text: &str) -> bool {
-    let trimmed = text.split('.').map(|part| match part.trim_start_matches('0') {
-        "" if !part.is_empty() => "0",
-        part => part,
-    });
-    let trimmed: Vec<&str> = trimmed.collect();
-    text.parse::<IpAddr>().is_ok() || trimmed.join(".").parse::<IpAddr>().is_ok()
 }
 
 fn check_traffic(spec: &Value, kind: &str, path: &Path, errors: &mut Vec<FieldError>) {

@@ -6,6 +6,7 @@ mod email;
 mod time;
 mod uri;
 
+use rbuilder_kubernetes::ip;
 use rbuilder_kubernetes::names;
 
 use crate::SchemaType;
@@ -67,7 +68,7 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
     match format {
         "bsonobjectid" => Some(code::is_hex(text, 24)),
         "byte" => Some(code::is_base64(text)),
-        "cidr" => Some(address::is_cidr(text)),
+        "cidr" => Some(ip::is_cidr(text)),
         "creditcard" => Some(code::is_credit_card(text)),
         "date" => Some(time::is_date(text)),
         "date-time" | "datetime" => Some(time::is_date_time(text)),
@@ -75,7 +76,7 @@ pub fn accepts_format(format: &str, text: &str) -> Option<bool> {
         "email" => email::is_email(text),
         "hexcolor" => Some(code::is_hex_color(text)),
         "hostname" => address::is_hostname(text),
-        "ipv4" => Some(address::is_ipv4(text)),
+        "ipv4" => Some(ip::is_ipv4(text)),
         "ipv6" => Some(address::is_ipv6(text)),
         "isbn" => Some(code::is_isbn10(text) || code::is_isbn13(text)),
         "isbn10" => Some(code::is_isbn10(text)),

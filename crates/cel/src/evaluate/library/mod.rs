@@ -5,7 +5,6 @@ pub(super) mod cidr;
 pub(super) mod duration;
 pub(super) mod format;
 pub(super) mod ip;
-pub(super) mod quantity;
 pub(super) mod semver;
 pub(super) mod time;
 pub(super) mod url;

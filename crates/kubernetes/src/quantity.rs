@@ -11,8 +11,9 @@ const MAX_DIGITS: i32 = 18;
 /// Beyond this, powers of ten are far too large for 128 bits.
 const MAX_EXPONENT: i32 = 1000;
 
+/// A parsed quantity.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Quantity {
+pub struct Quantity {
     value: Value,
     exponent: i32,
 }
@@ -25,8 +26,10 @@ enum Value {
     Large(i128),
 }
 
+/// Why a text can't be parsed.
 #[derive(Debug)]
-pub(in super::super) enum Problem {
+pub enum Problem {
+    /// It's malformed. The text is the API server's.
     Invalid(&'static str),
     /// Too large for our arithmetic.
     TooLarge,
@@ -108,29 +111,33 @@ fn factor(suffix: &str) -> Option<Factor> {
 }
 
 /// Compares two quantities, e.g. `1Gi` and `1000M`. Returns `None` if either is malformed.
-pub fn compare_quantities(first: &str, second: &str) -> Option<Ordering> {
-    let (first, second) = (parse_quantity(first).ok()?, parse_quantity(second).ok()?);
+#[must_use]
+pub fn compare(first: &str, second: &str) -> Option<Ordering> {
+    let (first, second) = (parse(first).ok()?, parse(second).ok()?);
     Some(first.compare(&second))
 }
 
 /// Adds two quantities, or subtracts the second one if `is_minus` is set. As in Kubernetes, the sum
 /// is printed like the first one, unless that's zero. Returns `None` if either is malformed, or if
 /// the sum isn't representable.
-pub fn add_quantities(first: &str, second: &str, is_minus: bool) -> Option<String> {
-    let (one, other) = (parse_quantity(first).ok()?, parse_quantity(second).ok()?);
+#[must_use]
+pub fn add(first: &str, second: &str, is_minus: bool) -> Option<String> {
+    let (one, other) = (parse(first).ok()?, parse(second).ok()?);
     let format = if one.number() == 0 { second } else { first };
     print(&one.plus(&other, is_minus)?, split(format).ok()?.suffix)
 }
 
 /// Returns the approximate value of a quantity. Returns `None` if it is malformed.
-pub fn quantity_to_float(text: &str) -> Option<f64> {
-    Some(parse_quantity(text).ok()?.as_float())
+#[must_use]
+pub fn to_float(text: &str) -> Option<f64> {
+    Some(parse(text).ok()?.as_float())
 }
 
 /// Returns a quantity as Kubernetes prints it: `1024Mi` as `1Gi`, and `0.5` as `500m`. Returns
 /// `None` if it is malformed, or needs more digits than Go's own 64 bits.
-pub fn canonical_quantity(text: &str) -> Option<String> {
-    print(&parse_quantity(text).ok()?, split(text).ok()?.suffix)
+#[must_use]
+pub fn canonical(text: &str) -> Option<String> {
+    print(&parse(text).ok()?, split(text).ok()?.suffix)
 }
 
 /// Prints a quantity with a suffix of the same kind as `suffix`.
@@ -175,7 +182,12 @@ fn print_binary(mut number: i128) -> String {
     format!("{number}{}", BINARY[power])
 }
 
-pub(in super::super) fn parse_quantity(text: &str) -> Result<Quantity, Problem> {
+/// Parses a quantity.
+///
+/// # Errors
+///
+/// Fails if the text is malformed or a number is too large.
+pub fn parse(text: &str) -> Result<Quantity, Problem> {
     if text.is_empty() {
         return Err(Problem::Invalid(WRONG_FORMAT));
     }
@@ -240,7 +252,9 @@ fn power_of_ten(exponent: i32) -> Option<i128> {
 }
 
 impl Quantity {
-    pub(in super::super) fn of_int(value: i64) -> Quantity {
+    /// An integer as a quantity.
+    #[must_use]
+    pub fn of_int(value: i64) -> Quantity {
         Quantity {
             value: Value::Small(value),
             exponent: 0,
@@ -254,12 +268,15 @@ impl Quantity {
         }
     }
 
-    pub(in super::super) fn sign(&self) -> i64 {
+    /// -1, 0 or 1.
+    #[must_use]
+    pub fn sign(&self) -> i64 {
         i64::try_from(self.number().signum()).unwrap_or(0)
     }
 
-    /// Returns `None` if there's a fractional part, or if Go would need more than 64 bits.
-    pub(in super::super) fn as_integer(&self) -> Option<i64> {
+    /// Returns the value as an integer, or `None` if there's a fractional part, or if Go would need more than 64 bits.
+    #[must_use]
+    pub fn as_integer(&self) -> Option<i64> {
         let Value::Small(value) = self.value else {
             return None;
         };
@@ -279,8 +296,10 @@ impl Quantity {
         }
     }
 
+    /// Returns the approximate value.
+    #[must_use]
     #[allow(clippy::cast_precision_loss)]
-    pub(in super::super) fn as_float(&self) -> f64 {
+    pub fn as_float(&self) -> f64 {
         let number = self.number() as f64;
         match self.exponent {
             0 => number,
@@ -288,7 +307,9 @@ impl Quantity {
         }
     }
 
-    pub(in super::super) fn compare(&self, other: &Quantity) -> Ordering {
+    /// Compares the values.
+    #[must_use]
+    pub fn compare(&self, other: &Quantity) -> Ordering {
         let sign = self.sign().cmp(&other.sign());
         if sign.is_ne() || self.sign() == 0 {
             return sign;
@@ -319,7 +340,8 @@ impl Quantity {
 
     /// Adds a quantity, or subtracts it if `is_minus` is set. Returns `None` if the result isn't
     /// representable.
-    pub(in super::super) fn plus(&self, other: &Quantity, is_minus: bool) -> Option<Quantity> {
+    #[must_use]
+    pub fn plus(&self, other: &Quantity, is_minus: bool) -> Option<Quantity> {
         let exponent = self.exponent.min(other.exponent);
         let is_small = matches!((&self.value, &other.value), (Value::Small(_), Value::Small(_)));
         if self.exponent.max(other.exponent) > MAX_EXPONENT {
