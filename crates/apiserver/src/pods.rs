@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use rbuilder_judge::matches_labels;
+use rbuilder_kubernetes::selector::selects;
 use serde_json::{Value, json};
 
 use super::delete::DeleteOptions;
@@ -109,8 +109,7 @@ impl State {
         let namespace = writer.request.namespace.as_deref().unwrap_or_default();
         let ids = budgets();
         let mut matching = self.objects(&ids).filter(|(key, budget)| {
-            let selector = &budget["spec"]["selector"];
-            key.0 == namespace && selector.is_object() && matches_labels(selector, &pod["metadata"]["labels"])
+            key.0 == namespace && selects(&budget["spec"]["selector"], &pod["metadata"]["labels"])
         });
         let Some((key, budget)) = matching.next() else {
             return Ok(Permit::default());

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::LazyLock;
 
+use rbuilder_kubernetes::names;
 use rbuilder_kubernetes::rbac::{Permission as Access, Rule, Target, service_account};
+use rbuilder_kubernetes::selector::FieldSelector;
 use serde_json::{Value, json};
 
 use super::escalation::{Escalation, RBAC};
@@ -43,9 +45,13 @@ impl Permission {
         // RBAC treats a list or watch of a single object as a request by name, e.g. with
         // `fieldSelector=metadata.name=settings`.
         let selected = || {
-            let selector = request.parameter("fieldSelector");
-            let name = selector.strip_prefix("metadata.name=")?;
-            Some(name.trim_start_matches('=').to_owned()).filter(|name| !name.contains(','))
+            let selector = FieldSelector::parse(request.parameter("fieldSelector")).ok()?;
+            let name = selector
+                .required("metadata.name")
+                .filter(|name| !name.is_empty())?;
+            names::check_path_segment(name)
+                .is_empty()
+                .then(|| name.to_owned())
         };
         // For requests about a namespace, the authorizer sees its name as the namespace as well.
         let is_namespace = request.group.is_empty() && request.resource == "namespaces";
@@ -59,7 +65,7 @@ impl Permission {
                 false => request.namespace.clone(),
             },
             name: match request.verb {
-                Verb::List | Verb::Watch | Verb::DeleteCollection => selected(),
+                Verb::List | Verb::Watch => selected(),
                 _ => request.name.clone(),
             },
         }

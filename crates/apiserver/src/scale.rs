@@ -1,6 +1,7 @@
 //! The `scale` subresource.
 
 use rbuilder_judge::go;
+use rbuilder_kubernetes::selector::LabelSelector;
 use serde_json::{Map, Value, json};
 
 use super::failure::{Cause, Failure};
@@ -34,12 +35,13 @@ fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();
     }
-    let labels = selector.get("matchLabels").unwrap_or(selector).as_object();
-    let terms = labels
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
-    terms.collect::<Vec<_>>().join(",")
+    // A ReplicationController only has labels.
+    let is_map = selector["matchLabels"].is_null() && selector["matchExpressions"].is_null();
+    let read = match is_map {
+        true => LabelSelector::of_labels(selector),
+        false => LabelSelector::read(selector),
+    };
+    read.unwrap_or_default().to_string()
 }
 
 pub(super) fn set_replicas(

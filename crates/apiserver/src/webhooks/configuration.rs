@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rbuilder_cel::MatchCondition;
-use rbuilder_judge::matches_labels;
+use rbuilder_kubernetes::selector;
 use serde_json::Value;
 
 use super::attributes::Attributes;
@@ -228,5 +228,6 @@ fn matches_rule(rule: &Value, attributes: Attributes<'_>, version: &str) -> bool
 }
 
 fn selects(selector: &Value, object: &Value) -> bool {
-    matches_labels(selector, &object["metadata"]["labels"])
+    // The server's default is an empty selector.
+    selector.is_null() || selector::selects(selector, &object["metadata"]["labels"])
 }

@@ -18,11 +18,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use rbuilder_kubernetes::quantity;
+use rbuilder_kubernetes::selector::selects;
 use serde_json::{Map, Value, json};
 
 use crate::error::FieldError;
 use crate::path::Path;
-use crate::selector::matches_labels;
 use crate::services::drop_fields_of_former_type;
 
 const IMMUTABLE: &str = "field is immutable";
@@ -325,7 +325,7 @@ fn check_selector(kind: &str, object: &Value) -> Option<FieldError> {
 fn check_template_labels(selector: &Value, object: &Value) -> Option<FieldError> {
     let template = object["spec"].get("template")?;
     let labels = &template["metadata"]["labels"];
-    (!matches_labels(selector, labels)).then(|| {
+    (!selects(selector, labels)).then(|| {
         FieldError::invalid(
             &field_path("spec.template.metadata.labels"),
             labels,

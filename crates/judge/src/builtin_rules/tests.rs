@@ -16,7 +16,7 @@ struct Recorded {
 }
 
 /// Number of recorded errors that have no rule. Lower it with each new rule.
-const WITHOUT_RULE: usize = 111;
+const WITHOUT_RULE: usize = 107;
 
 fn check(recorded: &Recorded) -> (BTreeSet<String>, &BTreeSet<String>) {
     let mut object = recorded.object.clone();

@@ -13,6 +13,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 
 use super::{sharding, strategic};
+use rbuilder_kubernetes::selector::LabelSelector;
 use rbuilder_project::edit::kustomization::{self, resolve_entry};
 use rbuilder_project::plan::Plan;
 use rbuilder_project::project::ObjectNames;
@@ -440,7 +441,7 @@ impl Reader<'_> {
 struct Target {
     kind: Option<String>,
     name: Option<String>,
-    label: Option<(String, String)>,
+    labels: LabelSelector,
     /// Whether the kustomization entry has a selector. Otherwise the patch itself names an object.
     is_selector: bool,
 }
@@ -453,24 +454,21 @@ impl Target {
             return Some(Target {
                 kind: text(&patch["kind"]),
                 name: text(&patch["metadata"]["name"]),
-                label: None,
+                labels: LabelSelector::default(),
                 is_selector: false,
             });
         };
         let mut chosen = Target {
             kind: None,
             name: None,
-            label: None,
+            labels: LabelSelector::default(),
             is_selector: true,
         };
         for (key, value) in target {
             match (key.as_str(), value.as_str()?) {
                 ("kind", kind) => chosen.kind = Some(kind.to_owned()),
                 ("name", name) => chosen.name = Some(name.to_owned()),
-                ("labelSelector", selector) => {
-                    let (key, value) = selector.split_once('=')?;
-                    chosen.label = Some((key.to_owned(), value.to_owned()));
-                }
+                ("labelSelector", selector) => chosen.labels = LabelSelector::parse(selector).ok()?,
                 ("group" | "version", _) => {}
                 _ => return None,
             }
@@ -485,10 +483,7 @@ impl Target {
         let metadata = &object["metadata"];
         is(&self.kind, &object["kind"])
             && is(&self.name, &metadata["name"])
-            && self
-                .label
-                .as_ref()
-                .is_none_or(|(key, value)| metadata["labels"][key] == value.as_str())
+            && self.labels.matches_map(&metadata["labels"])
     }
 }
 

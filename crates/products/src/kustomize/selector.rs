@@ -1,5 +1,7 @@
 //! Selection of objects by patches and replacements.
 
+use rbuilder_kubernetes::gvk;
+use rbuilder_kubernetes::selector::LabelSelector;
 use serde_json::Value;
 
 use super::namespace_of;
@@ -45,7 +47,7 @@ impl<'v> Selector<'v> {
     pub(super) fn of_patch(patch: &'v Value) -> Selector<'v> {
         let api_version = patch["apiVersion"].as_str();
         Selector {
-            group: api_version.map(|version| version.split_once('/').map_or("", |(group, _)| group)),
+            group: api_version.map(gvk::group_of),
             kind: patch["kind"].as_str(),
             name: patch["metadata"]["name"].as_str(),
             namespace: patch["metadata"]["namespace"].as_str(),
@@ -70,7 +72,7 @@ impl<'v> Selector<'v> {
     pub(super) fn matches(&self, object: &Value) -> Matches {
         let metadata = &object["metadata"];
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let group = gvk::group_of(api_version);
         let namespace = metadata["namespace"].as_str();
         let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
         let mut parts = vec![
@@ -143,29 +145,14 @@ fn matches_expression(expression: &str, text: &str) -> Matches {
     }
 }
 
-/// Whether an object has the labels or annotations of a selector. Sets aren't supported.
+/// Whether a selector matches the labels or annotations of an object. kustomize rejects an invalid
+/// one.
 fn has_labels(selector: Option<&str>, labels: &Value) -> Matches {
-    let Some(selector) = selector else {
-        return Matches::Yes;
-    };
-    if selector.contains('(') {
-        return Matches::Unknown;
+    match selector.map(LabelSelector::parse) {
+        None => Matches::Yes,
+        Some(Ok(selector)) => to_matches(selector.matches_map(labels)),
+        Some(Err(_)) => Matches::Unknown,
     }
-    let requirement = |part: &str| {
-        let part = part.trim();
-        let is = |key: &str, value: &str| labels[key.trim()] == value.trim();
-        if let Some((key, value)) = part.split_once("!=") {
-            to_matches(!is(key, value))
-        } else if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-            to_matches(is(key, value))
-        } else if let Some(key) = part.strip_prefix('!') {
-            to_matches(labels[key.trim()].is_null())
-        } else {
-            to_matches(!labels[part].is_null())
-        }
-    };
-    let parts = selector.split(',').filter(|part| !part.trim().is_empty());
-    all(parts.map(requirement).collect())
 }
 
 #[cfg(test)]
@@ -191,11 +178,9 @@ mod tests {
             (json!({ "namespace": "other" }), Matches::No),
             (json!({ "labelSelector": "a=b,!c" }), Matches::Yes),
             (json!({ "labelSelector": "a!=b" }), Matches::No),
-            (json!({ "labelSelector": "a in (b)" }), Matches::Unknown),
-            (
-                json!({ "labelSelector": "a in (b)", "kind": "Role" }),
-                Matches::No,
-            ),
+            (json!({ "labelSelector": "a in (b)" }), Matches::Yes),
+            (json!({ "labelSelector": "a notin (b)" }), Matches::No),
+            (json!({ "labelSelector": "a in b" }), Matches::Unknown),
             (json!({ "annotationSelector": "x" }), Matches::No),
         ] {
             assert_eq!(
