@@ -4,6 +4,7 @@
 //! namespace depend on how that deployment was made, so only the cluster knows them.
 
 use anyhow::Result;
+use rbuilder_kubernetes::crd::{Crd, is_crd};
 use serde_json::Value;
 
 use crate::cluster::{Kubectl, qualified_name, to_list};
@@ -12,7 +13,7 @@ use crate::shell::Shell;
 const CLIENT: &str = "/spec/conversion/webhook/clientConfig";
 
 pub(super) fn is_converted(crd: &Value) -> bool {
-    crd["spec"]["conversion"]["strategy"] == "Webhook"
+    Crd::of(crd).has_webhook()
 }
 
 /// Keeps conversion clients in the cluster that call the Service of another deployment.
@@ -59,7 +60,7 @@ pub(super) fn find_converted_by(
 fn read_converted(kubectl: &Kubectl, objects: &[Value]) -> Result<Vec<Value>> {
     let converted = objects
         .iter()
-        .filter(|object| object["kind"] == "CustomResourceDefinition" && is_converted(object));
+        .filter(|object| is_crd(object) && is_converted(object));
     let converted: Vec<Value> = converted.cloned().collect();
     match converted.is_empty() {
         true => Ok(Vec::new()),

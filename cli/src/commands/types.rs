@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use rbuilder_importer::{Definitions, Diagnostic, Imported, ModuleFolder, is_definition};
+use rbuilder_importer::{Definitions, Diagnostic, Imported, ModuleFolder};
+use rbuilder_kubernetes::crd::is_crd;
 use rbuilder_yaml::{describe_cause, describe_failure, list_items};
 use serde_json::{Value, json};
 
@@ -140,7 +141,7 @@ fn for_each_definition(
             match rbuilder_yaml::parse_values(&file.text) {
                 Ok(documents) => {
                     let items = documents.into_iter().flat_map(list_items);
-                    for definition in items.filter(is_definition) {
+                    for definition in items.filter(is_crd) {
                         is_any = true;
                         take(definition);
                     }

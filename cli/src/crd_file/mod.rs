@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::{Map, Value};
 
 use crate::line_ends::unify;
@@ -353,13 +354,10 @@ fn is_list(object: &Map<String, Value>) -> bool {
 
 /// Name implied by the `spec`, or `metadata.name` without a `spec`.
 fn crd_name(object: &Value) -> Option<String> {
-    if object["kind"] != "CustomResourceDefinition" {
-        return None;
-    }
-    let spec = &object["spec"];
-    match (spec["names"]["plural"].as_str(), spec["group"].as_str()) {
-        (Some(plural), Some(group)) => Some(format!("{plural}.{group}")),
-        _ => object["metadata"]["name"].as_str().map(str::to_owned),
+    let crd = Crd::read(object)?;
+    match crd.plural().is_empty() || crd.group().is_empty() {
+        true => Some(crd.name().to_owned()).filter(|name| !name.is_empty()),
+        false => Some(crd.expected_name()),
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rbuilder_kubernetes::crd::Crd;
+use rbuilder_kubernetes::gvk;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -122,11 +124,10 @@ impl ApiServer {
     #[must_use]
     pub fn schema_of(&self, group: &str, plural: &str, version: &str) -> Option<Value> {
         let state = self.shared().state();
-        let key = (String::new(), format!("{plural}.{group}"));
+        let key = (String::new(), gvk::qualify(plural, group));
         let crd = state.get(&ResourceId::crds(), &key)?;
-        let mut versions = crd["spec"]["versions"].as_array()?.iter();
-        let found = versions.find(|found| found["name"] == version)?;
-        found.pointer("/schema/openAPIV3Schema").cloned()
+        let schema = Crd::of(crd).version(version)?.schema();
+        Some(schema.clone()).filter(|schema| !schema.is_null())
     }
 
     /// When the next garbage collection step is due, if any.

@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use rbuilder_catalogue::Catalogue;
 use rbuilder_judge::Judge;
+use rbuilder_kubernetes::crd::Crd;
+use rbuilder_kubernetes::gvk;
 use rbuilder_schema::{Schema, SchemaType};
 use serde_json::{Value, json};
 
@@ -157,16 +159,15 @@ impl Definition {
     }
 
     pub(super) fn of_crd(crd: &Value) -> Result<Self, String> {
-        let (spec, names) = (&crd["spec"], &crd["spec"]["names"]);
-        let name = |field: &str| names[field].as_str().filter(|name| !name.is_empty());
-        let kind = name("kind").unwrap_or_default();
-        let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut stored = versions.iter().filter(|version| version["storage"] == true);
+        let view = Crd::of(crd);
+        let name = |field: &str| view.names()[field].as_str().filter(|name| !name.is_empty());
+        let kind = view.kind();
+        let mut stored = view.versions().filter(|version| version.is_storage);
         let (Some(storage), None) = (stored.next(), stored.next()) else {
             return Err("must have exactly one version marked as storage version".to_owned());
         };
-        let id = ResourceId::new(string_at(spec, "/group"), name("plural").unwrap_or_default());
-        let short_names = names["shortNames"].as_array().into_iter().flatten();
+        let id = ResourceId::new(view.group(), view.plural());
+        let short_names = view.names()["shortNames"].as_array().into_iter().flatten();
         Ok(Self {
             conversion: ConversionHook::of_crd(crd, &id).map(Arc::new),
             id,
@@ -174,16 +175,16 @@ impl Definition {
             list_kind: name("listKind").map_or_else(|| format!("{kind}List"), str::to_owned),
             singular: name("singular").map_or_else(|| kind.to_lowercase(), str::to_owned),
             short_names: short_names.filter_map(Value::as_str).map(str::to_owned).collect(),
-            namespaced: spec["scope"] == "Namespaced",
+            namespaced: view.scope() == "Namespaced",
             custom: true,
             counts_generation: true,
             review: false,
-            storage: string_at(storage, "/name").to_owned(),
-            versions: versions
-                .iter()
+            storage: storage.name.to_owned(),
+            versions: view
+                .versions()
                 .map(|version| {
-                    let definition = rbuilder_judge::Definition::of_version(crd, version)?;
-                    Ok(Version::of_crd(version["served"] == true, definition))
+                    let definition = rbuilder_judge::Definition::of_version(view, version)?;
+                    Ok(Version::of_crd(version.is_served, definition))
                 })
                 .collect::<Result<_, String>>()?,
             since: 0,
@@ -222,10 +223,7 @@ impl Definition {
     }
 
     pub(super) fn api_version(&self, version: &str) -> String {
-        match self.id.group.as_str() {
-            "" => version.to_owned(),
-            group => format!("{group}/{version}"),
-        }
+        gvk::api_version(&self.id.group, version)
     }
 }
 

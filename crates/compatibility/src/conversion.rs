@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::Value;
 
 use crate::change::Change;
-use crate::crd::{definition, find_version, is_served, versions};
-use crate::place::{Place, text};
+use crate::crd::definition;
+use crate::place::Place;
 use crate::schema::{Difference, Probe, compare_schemas};
 use crate::settled::settle;
 use crate::witness::{Budget, Goal, Outcome, Pair};
@@ -24,7 +25,7 @@ pub(crate) fn compare_conversion(
         ("None", "None") => find_missing_conversion(old, new, place, budget)?,
         (_, "None") => change("conversion-removed", format!("no conversion instead of {before}")),
         ("None", _) => change("conversion-added", format!("conversion by {after}")),
-        _ if old["spec"]["conversion"] != new["spec"]["conversion"] => change(
+        _ if Crd::of(old).conversion() != Crd::of(new).conversion() => change(
             "conversion-changed",
             "another webhook, or another call of it".to_owned(),
         ),
@@ -33,7 +34,7 @@ pub(crate) fn compare_conversion(
 }
 
 pub(crate) fn strategy(crd: &Value) -> String {
-    match crd["spec"]["conversion"]["strategy"].as_str() {
+    match Crd::of(crd).conversion()["strategy"].as_str() {
         Some(strategy) => strategy.to_owned(),
         None => "None".to_owned(),
     }
@@ -41,17 +42,13 @@ pub(crate) fn strategy(crd: &Value) -> String {
 
 /// Pairs each served version with the storage version, which need not be served itself.
 pub(crate) fn served_pairs(crd: &Value) -> Vec<(String, String)> {
-    let storage = versions(crd)
-        .into_iter()
-        .find(|version| version["storage"] == true);
-    let Some(storage) = storage.map(|storage| text(&storage["name"])) else {
+    let crd = Crd::of(crd);
+    let Some(storage) = crd.storage() else {
         return Vec::new();
     };
-    let served = versions(crd).into_iter().filter(|version| is_served(version));
-    let served = served.map(|version| text(&version["name"]));
-    served
-        .filter(|version| *version != storage)
-        .map(|version| (version, storage.clone()))
+    let others = crd.served().filter(|version| version.name != storage.name);
+    others
+        .map(|version| (version.name.to_owned(), storage.name.to_owned()))
         .collect()
 }
 
@@ -64,13 +61,15 @@ fn find_missing_conversion(
 ) -> Result<Vec<Change>, String> {
     let mut changes = Vec::new();
     for (name, stored) in served_pairs(new) {
-        let schema = |version: &str| find_version(new, &version.into()).map(|version| &version["schema"]);
+        let schema = |version: &str| Crd::of(new).version(version).map(|version| version.schema());
         let is_known = [&name, &stored].into_iter().all(|version| {
-            let former = find_version(old, &version.as_str().into());
+            let former = Crd::of(old).version(version);
             // Not a new problem if the old CRD has the same two versions with the same schemas.
-            former.is_some_and(|former| Some(&former["schema"]) == schema(version) && is_served(former))
+            former.is_some_and(|former| Some(former.schema()) == schema(version) && former.is_served)
         });
-        let is_stored_served = find_version(new, &stored.as_str().into()).is_some_and(is_served);
+        let is_stored_served = Crd::of(new)
+            .version(&stored)
+            .is_some_and(|stored| stored.is_served);
         if !is_stored_served || schema(&name) == schema(&stored) || is_known {
             continue;
         }

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use rbuilder_judge::Definition;
+use rbuilder_kubernetes::crd::{Crd, Version};
 use serde_json::Value;
 
 use crate::change::Change;
 use crate::conversion::compare_conversion;
-use crate::crd::{definition, find_version, is_served, versions};
+use crate::crd::definition;
 use crate::level::{Level, Party};
 use crate::path::Path;
-use crate::place::{Place, list, shown, text};
+use crate::place::{Place, shown, text};
 use crate::schema::{Difference, Probe, compare_schemas};
 use crate::settled::settle;
 use crate::version_parts::{compare_columns, compare_subresources};
@@ -26,11 +27,10 @@ pub(crate) fn compare_definitions(
     changes.extend(compare_versions(old, new, place));
     changes.extend(compare_conversion(old, new, place, budget)?);
     for (before, after) in kept_versions(old, new) {
-        let name = text(&before["name"]);
-        let place = place.version(&name);
-        changes.extend(compare_subresources(before, after, &place));
-        changes.extend(compare_columns(before, after, &place));
-        changes.extend(compare_version_schemas(old, new, &name, &place, budget)?);
+        let place = place.version(before.name);
+        changes.extend(compare_subresources(before.value, after.value, &place));
+        changes.extend(compare_columns(before.value, after.value, &place));
+        changes.extend(compare_version_schemas(old, new, before.name, &place, budget)?);
     }
     Ok(changes)
 }
@@ -78,47 +78,40 @@ fn names(value: &Value) -> BTreeSet<String> {
     }
 }
 
-fn kept_versions<'c>(old: &'c Value, new: &'c Value) -> Vec<(&'c Value, &'c Value)> {
-    let kept = versions(old).into_iter();
-    kept.filter_map(|before| Some((before, find_version(new, &before["name"])?)))
+fn kept_versions<'c>(old: &'c Value, new: &'c Value) -> Vec<(Version<'c>, Version<'c>)> {
+    let kept = Crd::of(old).versions();
+    kept.filter_map(|before| Some((before, Crd::of(new).version(before.name)?)))
         .collect()
-}
-
-fn storage_version(crd: &Value) -> Option<String> {
-    let stored = versions(crd)
-        .into_iter()
-        .find(|version| version["storage"] == true)?;
-    Some(text(&stored["name"]))
 }
 
 /// Returns true if objects may be stored in this version: it's listed in `storedVersions`, or it's
 /// the storage version.
-fn may_be_stored(crd: &Value, name: &str) -> bool {
-    let recorded = list(&crd["status"]["storedVersions"]);
-    recorded.iter().any(|stored| text(stored) == name) || storage_version(crd).as_deref() == Some(name)
+fn may_be_stored(crd: Crd<'_>, name: &str) -> bool {
+    let recorded = crd.stored_versions().unwrap_or_default();
+    recorded.contains(&name) || crd.storage().is_some_and(|version| version.name == name)
 }
 
 fn compare_versions(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
+    let (old, new) = (Crd::of(old), Crd::of(new));
     let mut changes = Vec::new();
-    for before in versions(old) {
-        let name = text(&before["name"]);
-        let place = place.version(&name);
-        let field = format!("spec.versions[{name}]");
-        let Some(after) = find_version(new, &before["name"]) else {
-            let is_known = old["status"]["storedVersions"].is_array();
-            if may_be_stored(old, &name) {
+    for before in old.versions() {
+        let place = place.version(before.name);
+        let field = format!("spec.versions[{}]", before.name);
+        let Some(after) = new.version(before.name) else {
+            let is_known = old.stored_versions().is_some();
+            if may_be_stored(old, before.name) {
                 let message = "the version is removed, in which objects are stored".to_owned();
                 changes.push(place.change("stored-version-removed", &field, message));
-            } else if !is_served(before) && !is_known {
+            } else if !before.is_served && !is_known {
                 let message = "the version is removed, which was not served".to_owned();
                 changes.push(place.change("unserved-version-removed", &field, message));
             }
-            if is_served(before) {
+            if before.is_served {
                 changes.push(place.change("version-removed", &field, "the version is removed".to_owned()));
             }
             continue;
         };
-        match (is_served(before), is_served(after)) {
+        match (before.is_served, after.is_served) {
             (true, false) => {
                 changes.push(place.change(
                     "version-not-served",
@@ -131,7 +124,7 @@ fn compare_versions(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
             }
             _ => {}
         }
-        if after["deprecated"] == true && before["deprecated"] != true {
+        if after.is_deprecated() && !before.is_deprecated() {
             changes.push(place.change(
                 "version-deprecated",
                 &field,
@@ -139,21 +132,20 @@ fn compare_versions(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
             ));
         }
     }
-    for after in versions(new) {
-        if find_version(old, &after["name"]).is_none() {
-            let name = text(&after["name"]);
-            let place = place.version(&name);
-            changes.push(place.change(
-                "version-added",
-                &format!("spec.versions[{name}]"),
-                "new version".to_owned(),
-            ));
+    for after in new.versions() {
+        if old.version(after.name).is_none() {
+            let field = format!("spec.versions[{}]", after.name);
+            let place = place.version(after.name);
+            changes.push(place.change("version-added", &field, "new version".to_owned()));
         }
     }
-    if let (Some(before), Some(after)) = (storage_version(old), storage_version(new))
-        && before != after
+    if let (Some(before), Some(after)) = (old.storage(), new.storage())
+        && before.name != after.name
     {
-        let message = format!("objects are stored in `{after}` instead of `{before}`");
+        let message = format!(
+            "objects are stored in `{}` instead of `{}`",
+            after.name, before.name
+        );
         changes.push(place.change("storage-version-changed", "spec.versions", message));
     }
     changes

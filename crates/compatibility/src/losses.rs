@@ -1,5 +1,6 @@
 //! The fields that objects lose between the versions of a CRD.
 
+use rbuilder_kubernetes::crd::is_crd;
 use serde_json::Value;
 
 use crate::change::Change;
@@ -31,7 +32,7 @@ pub struct Losses {
 pub fn find_losses(objects: &[Value], budget: &Budget) -> Result<Losses, String> {
     let mut losses = Losses::default();
     for crd in index(objects).into_values() {
-        if crd["kind"] != "CustomResourceDefinition" {
+        if !is_crd(crd) {
             continue;
         }
         let place = Place::of(crd);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::crd::{self, Crd};
 use serde_json::Value;
 
 use crate::change::Change;
@@ -44,7 +45,7 @@ pub fn compare_within(old: &[Value], new: &[Value], budget: &Budget) -> Result<V
 /// configuration. Patches of CRDs, which have no versions, don't count.
 pub fn is_compared(object: &Value) -> bool {
     match object["kind"].as_str() {
-        Some("CustomResourceDefinition") => object["spec"]["versions"].is_array(),
+        Some(crd::KIND) => Crd::of(object).has_versions(),
         Some("Role" | "ClusterRole") => object["metadata"]["name"].is_string(),
         Some("MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
             object["metadata"]["name"].is_string()
@@ -74,7 +75,7 @@ fn compare_pair(old: Option<&&Value>, new: Option<&&Value>, budget: &Budget) -> 
         return Ok(Vec::new());
     };
     let compared = match place.kind.as_str() {
-        "CustomResourceDefinition" => match (old, new) {
+        crd::KIND => match (old, new) {
             (Some(old), Some(new)) => compare_definitions(old, new, &place, budget),
             (_, new) => Ok(vec![describe_presence(new.is_some(), &place)]),
         },

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::crd::{Crd, KIND};
 use rbuilder_yaml::is_yaml;
 use serde_json::Value;
 
@@ -50,21 +51,18 @@ pub struct FoundDefinition<'a> {
 impl<'a> FoundDefinition<'a> {
     /// Group of the CRD.
     pub fn group(&self) -> &'a str {
-        self.crd["spec"]["group"].as_str().unwrap_or_default()
+        Crd::of(self.crd).group()
     }
 
     /// Kind of the CRD.
     pub fn kind(&self) -> &'a str {
-        self.crd["spec"]["names"]["kind"].as_str().unwrap_or_default()
+        Crd::of(self.crd).kind()
     }
 
     /// Storage version of the CRD.
     pub fn stored_version(&self) -> &'a str {
-        let mut versions = self.crd["spec"]["versions"].as_array().into_iter().flatten();
-        let stored = versions.find(|version| version["storage"] == true);
-        stored
-            .and_then(|version| version["name"].as_str())
-            .unwrap_or_default()
+        let stored = Crd::of(self.crd).storage();
+        stored.map_or("", |version| version.name)
     }
 }
 
@@ -74,7 +72,7 @@ impl GoProject {
         let installed = self.installed_files();
         let mut found: BTreeMap<(&str, &str), FoundDefinition<'_>> = BTreeMap::new();
         let mut all: Vec<FoundDefinition<'_>> = self
-            .documents("config/crd/", DEFINITION)
+            .documents("config/crd/", KIND)
             .filter(|(_, crd)| is_definition(crd))
             .map(|(path, crd)| FoundDefinition {
                 path,
@@ -303,20 +301,17 @@ impl GoProject {
     }
 }
 
-const DEFINITION: &str = "CustomResourceDefinition";
 const CRD_LIST: &str = "config/crd/kustomization.yaml";
 
 /// Whether an object really is a CRD. A patch for a CRD has no versions.
 fn is_definition(crd: &Value) -> bool {
-    crd["kind"] == DEFINITION
-        && crd["spec"]["versions"].is_array()
-        && crd["spec"]["group"].is_string()
-        && crd["spec"]["names"]["kind"].is_string()
+    let found = Crd::read(crd);
+    found.is_some_and(|crd| crd.has_versions() && !crd.group().is_empty() && !crd.kind().is_empty())
 }
 
 fn is_of(crd: &Value, (domain, kind): &(String, String)) -> bool {
-    let group = crd["spec"]["group"].as_str().unwrap_or_default();
-    strip_domain(group, domain).is_some() && crd["spec"]["names"]["kind"] == **kind
+    let crd = Crd::of(crd);
+    strip_domain(crd.group(), domain).is_some() && crd.kind() == kind
 }
 
 fn is_apart(path: &str) -> bool {
@@ -344,7 +339,7 @@ fn read_folders(tree: &Tree, paths: &[String]) -> BTreeMap<String, Vec<Manifests
         .filter(|path| is_yaml(path) && !path.starts_with("config/"));
     for path in outside.filter(|path| !is_apart(path)) {
         let Ok(Some(text)) = tree.read(path) else { continue };
-        if text.len() > super::MAX_FILE || !text.contains(DEFINITION) {
+        if text.len() > super::MAX_FILE || !text.contains(KIND) {
             continue;
         }
         let Ok(mut documents) = super::parse_manifests(&text) else {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use rbuilder_kubernetes::crd::{Crd, is_crd};
 use rbuilder_products::kustomize::json_patch::apply_json_patch;
 use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
@@ -16,7 +17,6 @@ use crate::chart::strategic;
 use crate::edit::kustomization::resolve_entry;
 use crate::project::{Resource, Webhooks};
 
-const DEFINITION: &str = "CustomResourceDefinition";
 const DEPLOYMENT: &str = "Deployment";
 /// Maximum number of patches. Projects have one or two per CRD.
 const MOST_PATCHES: usize = 400;
@@ -59,7 +59,7 @@ impl GoProject {
             file.documents.iter_mut().map(move |value| (path.as_str(), value))
         });
         let mut objects: Vec<Object<'_>> = files
-            .filter(|(_, value)| value["kind"] == DEFINITION || value["kind"] == DEPLOYMENT)
+            .filter(|(_, value)| is_crd(value) || value["kind"] == DEPLOYMENT)
             .map(|(path, value)| Object {
                 path,
                 value,
@@ -100,7 +100,7 @@ impl GoProject {
                 ),
             });
         }
-        let converts = |crd: &Value| crd["spec"]["conversion"]["strategy"] == "Webhook";
+        let converts = |crd: &Value| Crd::of(crd).has_webhook();
         let mut converted = Vec::new();
         for object in &mut objects {
             let Some(before) = object.before.take() else {
@@ -109,7 +109,7 @@ impl GoProject {
             if converts(object.value) && !converts(&before) {
                 converted.push(object.value.clone());
             }
-            match before["kind"] == DEFINITION {
+            match is_crd(&before) {
                 true => restore_scaffolded_of_definition(object.value, &before),
                 false => remove_scaffolded_of_deployment(object.value, &before),
             }
@@ -123,16 +123,9 @@ impl GoProject {
     /// kubebuilder 3 doesn't record in PROJECT. Returns a row for the report if the kind isn't in
     /// PROJECT at all.
     fn record_conversion(&mut self, crd: &Value) -> Option<Unfollowed> {
-        let (group, kind) = (
-            crd["spec"]["group"].as_str()?,
-            crd["spec"]["names"]["kind"].as_str()?,
-        );
-        let versions = crd["spec"]["versions"].as_array()?;
-        if versions.len() < 2 {
-            return None;
-        }
-        let stored = versions.iter().find(|version| version["storage"] == true)?;
-        let stored = stored["name"].as_str()?;
+        let crd = Crd::of(crd);
+        let (group, kind) = (crd.group(), crd.kind());
+        let stored = crd.storage().filter(|_| crd.versions().count() > 1)?.name;
         let resources = &mut self.project.known.resources;
         let is_kind = |resource: &Resource| resource.kind == kind && resource.qualified_group() == group;
         let has_hub = |resource: &Resource| {
@@ -405,7 +398,7 @@ fn add_metadata(kustomization: &Value, objects: &mut [&mut Object<'_>]) {
         };
         for object in objects
             .iter_mut()
-            .filter(|object| object.value["kind"] == DEFINITION)
+            .filter(|object| is_crd(object.value))
         {
             let metadata = object.value.get_mut("metadata").and_then(Value::as_object_mut);
             let entry = metadata.map(|metadata| metadata.entry(key).or_insert_with(|| json!({})));

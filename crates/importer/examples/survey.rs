@@ -16,7 +16,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rbuilder_importer::is_definition;
+use rbuilder_kubernetes::crd::{is_crd, versions_mut};
 use serde_json::Value;
 use support::RoundTrip;
 
@@ -63,7 +63,7 @@ fn main() {
             continue;
         };
         let below = path.strip_prefix(&folder).unwrap_or(&path);
-        for document in documents.into_iter().filter(is_definition) {
+        for document in documents.into_iter().filter(is_crd) {
             let name = document["metadata"]["name"].as_str().unwrap_or_default();
             let group = match (is_together, below.iter().next()) {
                 (true, Some(project)) => project.to_string_lossy().into_owned(),
@@ -219,13 +219,11 @@ fn complete(mut document: Value) -> Value {
             document["metadata"]["annotations"][key] = "unapproved, a copy".into();
         }
     }
-    if let Some(versions) = document["spec"]["versions"].as_array_mut() {
-        for key in ["served", "storage"] {
-            if versions.iter().all(|version| version[key] == false)
-                && let Some(first) = versions.first_mut()
-            {
-                first[key] = true.into();
-            }
+    for key in ["served", "storage"] {
+        if versions_mut(&mut document).all(|version| version[key] == false)
+            && let Some(first) = versions_mut(&mut document).next()
+        {
+            first[key] = true.into();
         }
     }
     document

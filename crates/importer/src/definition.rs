@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rbuilder_diagnostic::Diagnostic;
+use rbuilder_kubernetes::crd;
 use rbuilder_kubernetes::names::{is_dns_1035_label, is_subdomain};
 use rbuilder_schema::{Schema, remove_idle_keys};
 use serde::Deserialize;
@@ -86,11 +87,6 @@ pub(crate) struct Service {
     pub(crate) port: Option<u16>,
 }
 
-/// Whether a document is a CustomResourceDefinition of any version.
-pub fn is_definition(document: &Value) -> bool {
-    document["kind"] == "CustomResourceDefinition"
-}
-
 impl Definition {
     /// Reads a definition, with a warning for everything that Rust source can't express.
     ///
@@ -113,7 +109,7 @@ impl Definition {
             )));
         }
         // Take the versions out, since cloning their schemas would be expensive.
-        let mut versions = document.pointer_mut("/spec/versions").map(Value::take);
+        let mut versions: Vec<Value> = crd::versions_mut(&mut document).map(Value::take).collect();
         let spec = &document["spec"];
         let names: Names =
             read(&spec["names"]).map_err(|reason| error(&format!("invalid names: {reason}")))?;
@@ -136,8 +132,7 @@ impl Definition {
             names,
             versions: Vec::new(),
         };
-        let versions = versions.as_mut().and_then(Value::as_array_mut);
-        for version in versions.into_iter().flatten() {
+        for version in &mut versions {
             let version = Version::read(version, &at, diagnostics)?;
             definition.versions.push(version);
         }
@@ -196,21 +191,19 @@ impl Version {
             .chain(idle)
             .map(|(path, what)| Diagnostic::warning(format!("{at}: {path}"), what));
         diagnostics.extend(warnings);
-        let part = |key: &str| &version[key];
-        let subresources = part("subresources");
-        let columns = read_list(part("additionalPrinterColumns"))
-            .map_err(|reason| error(format!("invalid column: {reason}")))?;
-        let fields: Vec<Value> = read_list(part("selectableFields")).unwrap_or_default();
-        let selectable = fields.iter().filter_map(|field| field["jsonPath"].as_str());
+        let version = crd::Version::of(version);
+        let columns = version.columns().iter().map(Column::deserialize);
+        let columns = columns.collect::<Result<_, _>>();
         Ok(Version {
-            is_served: part("served") != &Value::Bool(false),
-            is_stored: part("storage") != &Value::Bool(false),
-            deprecated: (part("deprecated") == &Value::Bool(true))
-                .then(|| part("deprecationWarning").as_str().map(str::to_owned)),
-            columns,
-            selectable: selectable.map(str::to_owned).collect(),
-            has_status: subresources.get("status").is_some_and(|status| !status.is_null()),
-            scale: read(&subresources["scale"]).ok().flatten(),
+            is_served: version.is_served,
+            is_stored: version.is_storage,
+            deprecated: version
+                .is_deprecated()
+                .then(|| version.deprecation_warning().map(str::to_owned)),
+            columns: columns.map_err(|reason| error(format!("invalid column: {reason}")))?,
+            selectable: version.selectable_fields().map(str::to_owned).collect(),
+            has_status: version.has_status(),
+            scale: read(version.scale()).ok().flatten(),
             schema,
             name,
         })

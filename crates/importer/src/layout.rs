@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::crd::is_crd;
 use serde_json::Value;
 
 use crate::Diagnostic;
 use crate::classes::{Classes, Use};
-use crate::definition::{Definition, is_definition};
+use crate::definition::Definition;
 use crate::file::Module;
 use crate::recognize::KubernetesTypes;
 use crate::repeated::merge_repeated;
@@ -57,7 +58,7 @@ pub struct Definitions {
 impl Definitions {
     /// Reads a document if it is a definition, and ignores it otherwise.
     pub fn add(&mut self, document: Value) {
-        if !is_definition(&document) {
+        if !is_crd(&document) {
             return;
         }
         match Definition::read(document, &mut self.diagnostics) {

@@ -36,7 +36,6 @@ mod words;
 
 use serde_json::Value;
 
-pub use definition::is_definition;
 pub use layout::{Definitions, Imported, ModuleFolder, SourceFile};
 pub use rbuilder_catalogue::Minor;
 pub use single::{ImportedKind, ImportedVersion, import_kind};

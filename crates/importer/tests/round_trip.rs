@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rbuilder_importer::{Minor, import_definitions, is_definition};
+use rbuilder_importer::{Minor, import_definitions};
 use serde_json::{Map, Value, json};
 use support::RoundTrip;
 
@@ -64,7 +64,7 @@ fn manifests_of_repository_round_trip() {
         let Ok(documents) = serde_saphyr::from_multiple::<Value>(&text) else {
             continue;
         };
-        for document in documents.into_iter().filter(is_definition) {
+        for document in documents.into_iter().filter(rbuilder_kubernetes::crd::is_crd) {
             // The API server rejects `uniqueItems`, although controller-gen writes it.
             if text.contains("uniqueItems: true") {
                 continue;

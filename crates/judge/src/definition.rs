@@ -1,5 +1,6 @@
 //! Extracts the parts of a CRD that matter for validating objects.
 
+use rbuilder_kubernetes::crd::{Crd, Version};
 use rbuilder_schema::Schema;
 use serde_json::Value;
 
@@ -36,54 +37,43 @@ impl Definition {
     ///
     /// Returns a phrase if the value isn't an `apiextensions.k8s.io/v1` CRD.
     pub fn of_crd(crd: &Value) -> Result<Vec<Definition>, String> {
-        let versions = crd["spec"]["versions"]
-            .as_array()
-            .ok_or("expected a list for `spec.versions`")?;
-        let served = versions.iter().filter(|version| version["served"] != false);
-        served
+        let crd = Crd::of(crd);
+        if !crd.has_versions() {
+            return Err("expected a list for `spec.versions`".to_owned());
+        }
+        crd.served()
             .map(|version| Definition::of_version(crd, version))
             .collect()
     }
 
-    /// Extracts an item of `spec.versions` from a `CustomResourceDefinition`, whether it's served
-    /// or not.
+    /// Extracts a version of a `CustomResourceDefinition`, whether it's served or not.
     ///
     /// # Errors
     ///
     /// Returns a phrase if the value isn't an `apiextensions.k8s.io/v1` CRD.
-    pub fn of_version(crd: &Value, version: &Value) -> Result<Definition, String> {
-        let spec = &crd["spec"];
-        let text = |value: &Value, what: &str| {
-            let text = value.as_str().map(str::to_owned);
-            text.ok_or_else(|| format!("expected a string for `{what}`"))
+    pub fn of_version(crd: Crd<'_>, version: Version<'_>) -> Result<Definition, String> {
+        let text = |text: &str, what: &str| match text {
+            "" => Err(format!("expected a string for `{what}`")),
+            text => Ok(text.to_owned()),
         };
-        let (group, kind) = (
-            text(&spec["group"], "spec.group")?,
-            text(&spec["names"]["kind"], "spec.names.kind")?,
-        );
-        let name = text(&version["name"], "spec.versions[].name")?;
-        let read_version = |version: &Value| {
-            let schema = read_schema(&version["schema"]["openAPIV3Schema"]);
-            schema.map_err(|reason| format!("the schema of {kind} {}: {reason}", version["name"]))
+        let kind = text(crd.kind(), "spec.names.kind")?;
+        let read_version = |version: Version<'_>| {
+            let schema = read_schema(version.schema());
+            schema.map_err(|reason| format!("the schema of {kind} {:?}: {reason}", version.name))
         };
-        let is_converted_by_server = spec["conversion"]["strategy"] != "Webhook";
-        let mut versions = spec["versions"].as_array().into_iter().flatten();
-        let stored = versions
-            .find(|version| version["storage"] == true)
-            .filter(|stored| is_converted_by_server && stored["name"] != name.as_str());
-        let selectable = version["selectableFields"].as_array().into_iter().flatten();
+        let stored = crd
+            .storage()
+            .filter(|stored| !crd.has_webhook() && stored.name != version.name);
         Ok(Definition {
-            group: group.clone(),
-            kind: kind.clone(),
-            version: name.clone(),
-            is_namespaced: spec["scope"] != "Cluster",
+            group: text(crd.group(), "spec.group")?,
+            version: text(version.name, "spec.versions[].name")?,
+            is_namespaced: crd.is_namespaced(),
             schema: read_version(version)?,
             stored_schema: stored.map(read_version).transpose()?,
-            has_status: version["subresources"]["status"].is_object(),
-            scale: read_scale(&version["subresources"]["scale"]),
-            selectable_fields: selectable
-                .filter_map(|field| Some(field["jsonPath"].as_str()?.to_owned()))
-                .collect(),
+            has_status: version.has_status(),
+            scale: read_scale(version.scale()),
+            selectable_fields: version.selectable_fields().map(str::to_owned).collect(),
+            kind,
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here is a pure function of text and JSON values. It answers as kube-apiserver does,
 //! including for input that the server accepts although nobody should write it.
 
+pub mod crd;
 pub mod go;
 pub mod gvk;
 pub mod ip;

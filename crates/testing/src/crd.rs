@@ -1,6 +1,7 @@
 //! Compares compiled CRDs with their manifests.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use rbuilder_kubernetes::crd::{Crd, Version};
 use rbuilder_schema::undo_kube_quirks;
 use serde_json::Value;
 
@@ -53,24 +54,22 @@ pub fn crd_differences(crd: &CustomResourceDefinition, manifest: &str) -> Vec<St
         );
     }
     compare_values("spec.names", &names(&compiled), &names(&manifest), &mut found);
-    for version in compiled["spec"]["versions"].as_array().into_iter().flatten() {
-        compare_version(version, &manifest, &mut found);
+    for version in Crd::of(&compiled).versions() {
+        compare_version(version, Crd::of(&manifest), &mut found);
     }
     found
 }
 
-fn compare_version(version: &Value, manifest: &Value, found: &mut Vec<String>) {
-    let name = version["name"].as_str().unwrap_or_default();
-    let path = format!("version {name}");
-    let written = manifest["spec"]["versions"].as_array().into_iter().flatten();
-    let Some(written) = written
-        .into_iter()
-        .find(|written| written["name"] == version["name"])
-    else {
+fn compare_version(version: Version<'_>, manifest: Crd<'_>, found: &mut Vec<String>) {
+    let path = format!("version {}", version.name);
+    let Some(written) = manifest.version(version.name) else {
         found.push(format!("{path}: not in the manifest"));
         return;
     };
-    let (mut compiled, written) = (comparable_version(version), comparable_version(written));
+    let (mut compiled, written) = (
+        comparable_version(version.value),
+        comparable_version(written.value),
+    );
     ignore_status_subresource(&mut compiled, &written);
     compare_values(&path, &compiled, &written, found);
 }
@@ -92,7 +91,7 @@ fn ignore_status_subresource(compiled: &mut Value, written: &Value) {
 }
 
 fn names(crd: &Value) -> Value {
-    let mut names = crd["spec"]["names"].clone();
+    let mut names = Crd::of(crd).names().clone();
     if let Some(names) = names.as_object_mut() {
         names.remove("listKind");
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kube::{CustomResourceExt, Resource};
 use rbuilder_judge::{fill_defaults, read_schema};
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_schema::Schema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -60,13 +61,9 @@ fn read_generated_schema<K: Resource<DynamicType = ()>>(package: &Path) -> Optio
     let text = std::fs::read_to_string(package.join(&path)).ok()?;
     let crd: Value =
         serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("failed to parse {path}: {error}"));
-    let versions = crd.pointer("/spec/versions")?.as_array()?;
-    let version = versions
-        .iter()
-        .find(|version| version["name"] == *K::version(&()))?;
-    let schema = version.pointer("/schema/openAPIV3Schema")?;
-    let schema =
-        read_schema(schema).unwrap_or_else(|error| panic!("failed to read the schema in {path}: {error}"));
+    let version = Crd::of(&crd).version(&K::version(&()))?;
+    let schema = read_schema(version.schema())
+        .unwrap_or_else(|error| panic!("failed to read the schema in {path}: {error}"));
     Some(schema)
 }
 

@@ -46,6 +46,7 @@ const RULES: &[Rule] = &[
     FINAL_NEWLINE,
     TEMPLATE_SUFFIX,
     COMPILED_SAMPLES,
+    CRD_VIEW,
 ];
 
 /// Checks all files that git tracks or would add.
@@ -196,6 +197,31 @@ const COMPILED_SAMPLES: Rule = Rule {
     }),
 };
 
+/// There used to be 27 places that indexed the versions of a CRD, with different ideas of what is
+/// served. This doesn't apply to tests, which also change versions.
+const CRD_VIEW: Rule = Rule {
+    advice: "read the versions of the CRD with `rbuilder_kubernetes::crd::Crd`",
+    applies: |path| {
+        let is_source = has_extension(path, &["rs"]) && path.contains("src/");
+        is_source
+            && !is_project(path)
+            && path != "crates/kubernetes/src/crd.rs"
+            && !path.ends_with("/tests.rs")
+    },
+    breaks: Text(|text| {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        // Split, or this file would violate its own rule.
+        let accesses = [
+            concat!("spec", "[\"versions\"]"),
+            concat!("spec\"]", "[\"versions\"]"),
+            concat!("/spec", "/versions"),
+            concat!("get(", "\"versions\")"),
+            concat!("get_mut(", "\"versions\")"),
+        ];
+        accesses.iter().any(|access| code.contains(access))
+    }),
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +253,10 @@ mod tests {
         check(FINAL_NEWLINE, "a.toml", "", &[]);
         check(TEMPLATE_SUFFIX, "templates/files/init/Cargo.toml", "", &[None]);
         check(TEMPLATE_SUFFIX, "templates/files/init/Cargo.toml.tera", "", &[]);
+        let indexed = "//! A.\nlet found = crd[\"spec\"][\"versions\"];\n";
+        check(CRD_VIEW, "cli/src/a.rs", indexed, &[None]);
+        check(CRD_VIEW, "cli/tests/a.rs", indexed, &[]);
+        check(CRD_VIEW, "cli/src/a.rs", &format!("#[cfg(test)]\n{indexed}"), &[]);
         let ignored = "//! A.\n//! ```rust,ignore\n//! b();\n//! ```\n";
         check(COMPILED_SAMPLES, "cli/src/a.rs", ignored, &[Some(2)]);
         check(COMPILED_SAMPLES, "docs/a.md", "```ignore\nb()\n```\n", &[Some(1)]);

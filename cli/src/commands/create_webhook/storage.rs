@@ -10,6 +10,7 @@
 //! untracked CRD has only been used by its author and was not released.
 
 use anyhow::Result;
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_templates::ApiContext;
 
 use crate::commands::Outcome;
@@ -218,7 +219,5 @@ fn find_released(tree: &Tree, project: &Project, wanted: &Resource) -> Result<Op
 
 fn find_stored(crd: &str) -> Option<String> {
     let crd = rbuilder_yaml::parse_value(crd).ok()?;
-    let mut versions = crd["spec"]["versions"].as_array()?.iter();
-    let stored = versions.find(|version| version["storage"] == true)?;
-    Some(stored["name"].as_str()?.to_owned())
+    Some(Crd::of(&crd).storage()?.name.to_owned())
 }

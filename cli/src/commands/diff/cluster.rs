@@ -2,6 +2,8 @@
 
 use anyhow::{Result, anyhow};
 use rbuilder_compatibility::{StoredJudge, StoredVerdict};
+use rbuilder_kubernetes::crd::Crd;
+use rbuilder_kubernetes::gvk;
 use serde_json::Value;
 
 use crate::cluster::{Kubectl, describe, to_list};
@@ -53,17 +55,11 @@ pub(super) fn judge_objects(kubectl: &Kubectl, old: &[Value], new: &[Value]) -> 
 }
 
 fn resources(crd: &Value) -> Vec<String> {
-    let spec = &crd["spec"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let served = versions.filter(|version| version["served"] != false);
-    let resource = |version: &Value| {
-        format!(
-            "{}.{}.{}",
-            text(&spec["names"]["plural"]),
-            text(&version["name"]),
-            text(&spec["group"])
-        )
-    };
-    served.map(resource).collect()
+    let crd = Crd::of(crd);
+    let served = crd
+        .served()
+        .map(|version| gvk::api_version(crd.group(), version.name));
+    served
+        .map(|api_version| gvk::argument(crd.plural(), &api_version))
+        .collect()
 }

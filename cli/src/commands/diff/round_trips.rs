@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_reader::grammar::{ItemKind, Items};
 use rbuilder_reader::token::{Cursor, Delimiter, lex};
 use rbuilder_reader::{TypeKind, TypeRef, find_local_items};
@@ -39,11 +40,12 @@ impl RoundTrips {
     }
 
     pub(super) fn find_untested(&self, crd: &Value) -> Vec<String> {
-        let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
-        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+        let (crd, kind) = (Crd::of(crd), Crd::of(crd).kind());
         // The API server doesn't convert to or from any other version.
-        let used = versions.filter(|version| version["served"] == true || version["storage"] == true);
-        let versions: Vec<&str> = used.filter_map(|version| version["name"].as_str()).collect();
+        let used = crd
+            .versions()
+            .filter(|version| version.is_served || version.is_storage);
+        let versions: Vec<&str> = used.map(|version| version.name).collect();
         let pairs = self.0.iter().filter_map(|[first, second]| {
             Some([
                 find_version(first, kind, &versions)?,

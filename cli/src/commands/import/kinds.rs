@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::Value;
 
 use super::rust_paths::{FoundType, GoTypes, find_built_in};
@@ -329,11 +330,8 @@ impl Kind<'_> {
     }
 
     pub(super) fn crd_versions(&self) -> Vec<String> {
-        let versions = self.crd.and_then(|(_, crd)| crd["spec"]["versions"].as_array());
-        versions
-            .into_iter()
-            .flatten()
-            .filter_map(|version| version["name"].as_str().map(str::to_owned))
-            .collect()
+        let crd = self.crd.map(|(_, crd)| Crd::of(crd));
+        let versions = crd.into_iter().flat_map(Crd::versions);
+        versions.map(|version| version.name.to_owned()).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_kubernetes::rbac::{Permission, permissions_of};
 use serde_json::Value;
 
@@ -43,11 +44,10 @@ pub(super) fn compare(
 fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
     for found in original.definitions() {
         let (path, crd) = (found.path, found.crd);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
-        let what = format!("CRD {plural}.{group}");
+        let (group, plural) = (Crd::of(crd).group(), Crd::of(crd).plural());
+        let what = format!("CRD {}", Crd::of(crd).expected_name());
         let is_name = |name: &str| !name.is_empty() && !name.contains(['/', '\\']) && name != "..";
-        let ours = match is_name(&group) && is_name(&plural) {
+        let ours = match is_name(group) && is_name(plural) {
             true => read_planned(plan, tree, &format!("config/crd/bases/{group}_{plural}.yaml"))?,
             false => Vec::new(),
         };

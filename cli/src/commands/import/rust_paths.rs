@@ -6,6 +6,7 @@ use rbuilder_generator::find_kubernetes_kind;
 use crate::paths::folder_of;
 use crate::project::{Resource, names, strip_domain};
 use rbuilder_go_project::{GoFile, GoProject, TypeRef};
+use rbuilder_kubernetes::crd::Crd;
 
 pub(super) struct GoTypes<'a> {
     original: &'a GoProject,
@@ -71,13 +72,7 @@ impl<'a> GoTypes<'a> {
             .definitions()
             .into_iter()
             .filter(|found| found.kind() == name)
-            .filter(|found| {
-                found.crd["spec"]["versions"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .any(|found| found["name"] == version)
-            })
+            .filter(|found| Crd::of(found.crd).version(version).is_some())
             .map(|found| {
                 let group = found.group().to_owned();
                 // A kind listed in PROJECT may have another domain. Other kinds outside of the

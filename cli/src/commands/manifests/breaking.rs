@@ -6,6 +6,7 @@
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
 use rbuilder_generator::{Diagnostic, FieldPath, FileRange, Options, Sources, find_fields};
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::Value;
 
 use super::definition::ChangedFile;
@@ -82,10 +83,10 @@ fn field_path(change: &Change, crds: &[Value]) -> Option<FieldPath> {
     let crd = crds
         .iter()
         .find(|crd| crd["metadata"]["name"] == change.name.as_str())?;
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let crd = Crd::of(crd);
     Some(FieldPath {
-        group: word(&crd["spec"]["group"]),
-        kind: word(&crd["spec"]["names"]["kind"]),
+        group: crd.group().to_owned(),
+        kind: crd.kind().to_owned(),
         version: change.version.clone()?,
         path: format!(".{}", change.field),
     })

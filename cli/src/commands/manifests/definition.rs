@@ -1,7 +1,7 @@
 //! CRDs before and after a run, as needed for several warnings.
 
 use rbuilder_generator::{FileRange, KindSummary};
-use rbuilder_importer::is_definition;
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_yaml::{list_items, parse_documents};
 use serde_json::Value;
 
@@ -9,69 +9,20 @@ use super::layout::Layout;
 use crate::crd_file::without_template;
 use crate::plan::{Change, Plan};
 
-/// The names and versions of a CRD. Values of a wrong type count as missing.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Definition<'v> {
-    spec: &'v Value,
+pub(super) fn list_crds(objects: &[Value]) -> impl Iterator<Item = Crd<'_>> {
+    objects.iter().filter_map(Crd::read)
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Version<'v> {
-    pub(super) name: &'v str,
-    pub(super) storage: bool,
-    pub(super) schema: &'v Value,
+/// What a CRD is about. Two CRDs with the same names are the same one.
+pub(super) fn names_of<'v>(crd: Crd<'v>) -> (&'v str, &'v str) {
+    (crd.group(), crd.plural())
 }
 
-impl<'v> Definition<'v> {
-    pub(super) fn list(objects: &'v [Value]) -> impl Iterator<Item = Definition<'v>> {
-        let crds = objects.iter().filter(|object| is_definition(object));
-        crds.map(|crd| Definition { spec: &crd["spec"] })
-    }
-
-    pub(super) fn group(self) -> &'v str {
-        text(&self.spec["group"])
-    }
-
-    pub(super) fn scope(self) -> &'v str {
-        text(&self.spec["scope"])
-    }
-
-    pub(super) fn kind(self) -> &'v str {
-        text(&self.spec["names"]["kind"])
-    }
-
-    pub(super) fn plural(self) -> &'v str {
-        text(&self.spec["names"]["plural"])
-    }
-
-    pub(super) fn name(self) -> String {
-        format!("{}.{}", self.plural(), self.group())
-    }
-
-    pub(super) fn versions(self) -> impl Iterator<Item = Version<'v>> {
-        let versions = self.spec["versions"].as_array().into_iter().flatten();
-        versions.map(|version| Version {
-            name: text(&version["name"]),
-            storage: version["storage"] == true,
-            schema: &version["schema"]["openAPIV3Schema"],
-        })
-    }
-
-    pub(super) fn is_same_crd(self, other: Definition<'_>) -> bool {
-        (self.group(), self.plural()) == (other.group(), other.plural())
-    }
-
-    /// Location of the kind in the source, or else of the manifest.
-    pub(super) fn place(self, path: &str, kinds: &[KindSummary]) -> FileRange {
-        let names = (self.group(), self.plural());
-        let mut kinds = kinds.iter();
-        let kind = kinds.find(|kind| (kind.group.as_str(), kind.plural.as_str()) == names);
-        kind.map_or_else(|| FileRange::new(path, 0..0), |kind| kind.place.clone())
-    }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// Location of the kind in the source, or else of the manifest.
+pub(super) fn place_of(crd: Crd<'_>, path: &str, kinds: &[KindSummary]) -> FileRange {
+    let mut kinds = kinds.iter();
+    let kind = kinds.find(|kind| (kind.group.as_str(), kind.plural.as_str()) == names_of(crd));
+    kind.map_or_else(|| FileRange::new(path, 0..0), |kind| kind.place.clone())
 }
 
 /// Parses the objects in a manifest. Empty if it isn't valid YAML, as then it can't be ours.
@@ -102,9 +53,9 @@ impl ChangedFile {
     }
 
     /// Returns the CRDs that exist both before and after the change, in pairs.
-    pub(super) fn kept(&self) -> impl Iterator<Item = (Definition<'_>, Definition<'_>)> {
-        let new = |old| Definition::list(&self.after).find(|new| new.is_same_crd(old));
-        Definition::list(&self.before).filter_map(move |old| Some((old, new(old)?)))
+    pub(super) fn kept(&self) -> impl Iterator<Item = (Crd<'_>, Crd<'_>)> {
+        let new = |old| list_crds(&self.after).find(|new| names_of(*new) == names_of(old));
+        list_crds(&self.before).filter_map(move |old| Some((old, new(old)?)))
     }
 }
 

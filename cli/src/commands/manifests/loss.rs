@@ -10,9 +10,10 @@ use rbuilder_generator::{
     Diagnostic, FileRange, LeftOut, MarkKind, Options, Sources, Standing, StandingMarker, Webhook,
     WebhookKind, find_standing_markers,
 };
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_kubernetes::rbac::{Permission, is_granted, permissions_of};
 
-use super::definition::{ChangedFile, Definition, Version, read_objects};
+use super::definition::{ChangedFile, list_crds, names_of, read_objects};
 use super::layout::Layout;
 use crate::plan::{Change, Plan};
 
@@ -25,10 +26,7 @@ pub(super) fn find_losses(
     options: &Options,
 ) -> Vec<Diagnostic> {
     // A CRD can move to another file, e.g. from one that a user has named.
-    let written: Vec<Definition<'_>> = changed
-        .iter()
-        .flat_map(|file| Definition::list(&file.after))
-        .collect();
+    let written: Vec<Crd<'_>> = changed.iter().flat_map(|file| list_crds(&file.after)).collect();
     let of_crds = changed.iter().flat_map(|file| {
         let versions = lost_versions(file, &written).into_iter();
         versions.map(|what| Lost::new(&file.path, what))
@@ -93,15 +91,12 @@ fn lost_from(path: &str, change: &Change, layout: &Layout) -> Vec<Lost> {
 }
 
 /// `written` are the CRDs in all files after the change.
-fn lost_versions(file: &ChangedFile, written: &[Definition<'_>]) -> Vec<LostPart> {
+fn lost_versions(file: &ChangedFile, written: &[Crd<'_>]) -> Vec<LostPart> {
     let mut lost = Vec::new();
-    for crd in Definition::list(&file.before) {
-        let same = written.iter().copied().find(|new| new.is_same_crd(crd));
-        let is_kept = |version: &Version<'_>| {
-            let mut kept = same.into_iter().flat_map(Definition::versions);
-            kept.any(|kept| kept.name == version.name)
-        };
-        for version in crd.versions().filter(|version| !is_kept(version)) {
+    for crd in list_crds(&file.before) {
+        let same = written.iter().find(|new| names_of(**new) == names_of(crd));
+        let is_kept = |name: &str| same.is_some_and(|crd| crd.version(name).is_some());
+        for version in crd.versions().filter(|version| !is_kept(version.name)) {
             lost.push(LostPart::Version {
                 group: crd.group().to_owned(),
                 plural: crd.plural().to_owned(),

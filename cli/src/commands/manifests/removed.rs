@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use rbuilder_generator::{Diagnostic, FileRange};
+use rbuilder_kubernetes::crd::Crd;
 
-use super::definition::{ChangedFile, Definition};
+use super::definition::{ChangedFile, list_crds};
 
 /// Reports each CRD that would be removed: as an error if git tracks the file and `--prune` isn't
 /// set, otherwise as a warning.
@@ -18,14 +19,14 @@ pub(super) fn find_removed(
 ) -> Vec<Diagnostic> {
     let kept: BTreeSet<String> = changed
         .iter()
-        .flat_map(|file| Definition::list(&file.after))
-        .map(Definition::name)
+        .flat_map(|file| list_crds(&file.after))
+        .map(Crd::expected_name)
         .collect();
     let before = changed
         .iter()
-        .flat_map(|file| Definition::list(&file.before).map(move |crd| (file, crd)));
+        .flat_map(|file| list_crds(&file.before).map(move |crd| (file, crd)));
     before
-        .filter(|(_, crd)| !kept.contains(&crd.name()))
+        .filter(|(_, crd)| !kept.contains(&crd.expected_name()))
         .map(|(file, crd)| match !removes_tracked && is_tracked(&file.path) {
             true => error(file, crd),
             false => warning(file, crd),
@@ -33,9 +34,9 @@ pub(super) fn find_removed(
         .collect()
 }
 
-fn name_removed(file: &ChangedFile, crd: Definition<'_>) -> String {
+fn name_removed(file: &ChangedFile, crd: Crd<'_>) -> String {
     match file.is_deleted {
-        false => format!("`{}` in `{}`", crd.name(), file.path),
+        false => format!("`{}` in `{}`", crd.expected_name(), file.path),
         true => format!("`{}`", file.path),
     }
 }
@@ -46,8 +47,8 @@ fn describe_removal(crd: &str, kind: &str) -> String {
     )
 }
 
-fn error(file: &ChangedFile, crd: Definition<'_>) -> Diagnostic {
-    let consequence = describe_removal(&crd.name(), crd.kind());
+fn error(file: &ChangedFile, crd: Crd<'_>) -> Diagnostic {
+    let consequence = describe_removal(&crd.expected_name(), crd.kind());
     Diagnostic::error(
         FileRange::new(&file.path, 0..0),
         format!(
@@ -61,8 +62,8 @@ fn error(file: &ChangedFile, crd: Definition<'_>) -> Diagnostic {
     )
 }
 
-fn warning(file: &ChangedFile, crd: Definition<'_>) -> Diagnostic {
-    let consequence = describe_removal(&crd.name(), crd.kind());
+fn warning(file: &ChangedFile, crd: Crd<'_>) -> Diagnostic {
+    let consequence = describe_removal(&crd.expected_name(), crd.kind());
     Diagnostic::warning(
         FileRange::new(&file.path, 0..0),
         format!(

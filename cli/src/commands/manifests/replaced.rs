@@ -1,6 +1,7 @@
 //! Keeps files with other contents from being overwritten.
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::crd::{Crd, KIND};
 use serde_json::Value;
 
 use crate::plan::{Change, Plan};
@@ -48,7 +49,7 @@ fn find_other(text: &str, manifest: &str) -> Option<String> {
         let name = document["metadata"]["name"].as_str();
         match document["kind"].as_str() {
             _ if document.is_null() => true,
-            Some("CustomResourceDefinition") if manifest.starts_with("crd/") => {
+            Some(KIND) if manifest.starts_with("crd/") => {
                 // The API server accepts no other name, so it must be a mistake.
                 crd.as_deref() == name || crd == required_name(document)
             }
@@ -69,11 +70,9 @@ fn find_other(text: &str, manifest: &str) -> Option<String> {
 }
 
 fn required_name(crd: &Value) -> Option<String> {
-    let (group, plural) = (
-        crd["spec"]["group"].as_str()?,
-        crd["spec"]["names"]["plural"].as_str()?,
-    );
-    Some(format!("{plural}.{group}"))
+    let crd = Crd::of(crd);
+    let is_named = !crd.group().is_empty() && !crd.plural().is_empty();
+    is_named.then(|| crd.expected_name())
 }
 
 #[cfg(test)]

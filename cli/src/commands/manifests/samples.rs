@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use rbuilder_generator::{Definition, Diagnostic, Minor, Severity};
 use rbuilder_judge::FieldValidation;
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_yaml::{is_yaml, list_items, parse_documents};
 use serde_json::Value;
 
@@ -71,11 +72,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
     for path in layout.list_crds(tree)? {
         let text = plan.read(tree, &path)?.unwrap_or_default();
         let found = read_crds(&text);
-        groups.extend(
-            found
-                .iter()
-                .filter_map(|crd| Some(crd["spec"]["group"].as_str()?.to_owned())),
-        );
+        groups.extend(found.iter().map(|crd| Crd::of(crd).group().to_owned()));
         if !plan.changes().contains_key(&path) {
             // Ignore CRDs without a structural schema, since rbuilder never generates these.
             let _ = crds.add_objects(&path, found);
@@ -85,7 +82,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
     let is_settled = plan.changes().keys().all(|path| !layout.holds_crd(path));
     let project = Project::read(tree)?.filter(|project| project.foreign_layout().is_none());
     let is_own = |path: &str, object: &Object| {
-        let group = group_of(&object.value).filter(|_| is_settled);
+        let group = Some(object.group_version().0).filter(|group| is_settled && !group.is_empty());
         group.is_some_and(|group| {
             groups.contains(group)
                 || project
@@ -99,7 +96,7 @@ pub(super) fn find_refused_in(layout: &Layout, plan: &Plan, tree: &Tree) -> Resu
 fn read_crds(text: &str) -> Vec<Value> {
     let documents = parse_documents(text).unwrap_or_default();
     let mut documents: Vec<Value> = documents.into_iter().flat_map(list_items).collect();
-    documents.retain(|document| document["spec"]["versions"].is_array());
+    documents.retain(|document| Crd::of(document).has_versions());
     documents
 }
 
@@ -158,11 +155,6 @@ pub(super) fn check_sample_by(path: &str, text: &str, crds: &Judges) -> Vec<Diag
         let right = find_misspelled_stanza(object, crds);
         right.is_some_and(|right| right.is_defined(object, crds))
     })
-}
-
-fn group_of(object: &Value) -> Option<&str> {
-    let (group, _) = object["apiVersion"].as_str()?.split_once('/')?;
-    Some(group)
 }
 
 fn noun(object: &Object) -> String {

@@ -10,11 +10,12 @@ use std::ops::Range;
 
 use anyhow::Result;
 use rbuilder_generator::{Diagnostic, FileRange};
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_yaml::{Document, is_yaml, read_documents};
 use serde_json::Value;
 
 use super::Request;
-use super::definition::{ChangedFile, Definition, read_objects};
+use super::definition::{ChangedFile, list_crds, names_of, read_objects};
 use super::layout::Layout;
 use crate::plan::Plan;
 use crate::project::Project;
@@ -37,11 +38,11 @@ pub(super) fn find_stale(
 ) -> Vec<Diagnostic> {
     let before = changed
         .iter()
-        .flat_map(|file| Definition::list(&file.before))
+        .flat_map(|file| list_crds(&file.before))
         .map(resource_of);
     let after: BTreeSet<Resource> = changed
         .iter()
-        .flat_map(|file| Definition::list(&file.after))
+        .flat_map(|file| list_crds(&file.after))
         .map(resource_of)
         .collect();
     let lost: BTreeSet<Resource> = before.filter(|resource| !after.contains(resource)).collect();
@@ -58,7 +59,7 @@ pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> R
     let mut known = BTreeSet::new();
     for path in layout.list_crds(tree)? {
         let objects = read_objects(&tree.read(&path)?.unwrap_or_default());
-        known.extend(Definition::list(&objects).map(resource_of));
+        known.extend(list_crds(&objects).map(resource_of));
     }
     let is_stale = |path: &str, resource: &Resource| {
         project.has_scaffolded_for(path, &resource.0) && !known.contains(resource)
@@ -66,8 +67,9 @@ pub(in crate::commands) fn find_stale_roles(tree: &Tree, project: &Project) -> R
     Ok(check_roles(&Plan::default(), tree, &layout, &is_stale))
 }
 
-fn resource_of(definition: Definition<'_>) -> Resource {
-    (definition.group().to_owned(), definition.plural().to_owned())
+fn resource_of(crd: Crd<'_>) -> Resource {
+    let (group, plural) = names_of(crd);
+    (group.to_owned(), plural.to_owned())
 }
 
 /// Checks the roles that will exist after the plan. Gives one warning per resource, which points to

@@ -129,13 +129,12 @@ fn compare_crds(file: &ChangedFile) -> Vec<Narrowed> {
     let mut found = Vec::new();
     for (before, after) in file.kept() {
         for version in after.versions() {
-            let mut known = before.versions();
-            let Some(before) = known.find(|before| before.name == version.name) else {
+            let Some(before) = before.version(version.name) else {
                 continue;
             };
-            let narrowings = find_narrowings(before.schema, version.schema);
+            let narrowings = find_narrowings(before.schema(), version.schema());
             found.extend(narrowings.into_iter().map(|(path, what)| Narrowed {
-                crd: after.name(),
+                crd: after.expected_name(),
                 field: FieldPath {
                     group: after.group().to_owned(),
                     kind: after.kind().to_owned(),

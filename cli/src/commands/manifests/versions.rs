@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rbuilder_generator::{Diagnostic, FileRange, KindSummary};
 
-use super::definition::ChangedFile;
+use super::definition::{ChangedFile, place_of};
 use crate::project::{FILE, Known, Resource, describe_scope, names, naming_flags, strip_domain};
 use crate::render::sample_file;
 
@@ -18,9 +18,8 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile], kinds: &[KindSummary]) 
         .iter()
         .flat_map(|file| file.kept().map(move |(old, new)| (&file.path, old, new)));
     kept.filter_map(|(path, old, new)| {
-        let stored = old.versions().find(|version| version.storage)?;
-        let storage = new.versions().find(|version| version.storage)?;
-        let is_kept = new.versions().any(|version| version.name == stored.name);
+        let (stored, storage) = (old.storage()?, new.storage()?);
+        let is_kept = new.version(stored.name).is_some();
         (!is_kept).then(|| {
             let message = format!(
                 "the CRD of `{}` loses its storage version `{}`: a cluster that stores objects in this version rejects the CRD",
@@ -31,7 +30,7 @@ pub(super) fn find_lost_storage(changed: &[ChangedFile], kinds: &[KindSummary]) 
                  installed in no cluster, there is nothing to do",
                 stored.name, storage.name
             );
-            Diagnostic::warning(old.place(path, kinds), message).help(help)
+            Diagnostic::warning(place_of(old, path, kinds), message).help(help)
         })
     })
     .collect()
@@ -49,10 +48,10 @@ pub(super) fn find_immutable(changed: &[ChangedFile], kinds: &[KindSummary]) -> 
                     let message = format!(
                         "the {what} of the CRD `{}` changes from `{old_value}` to `{new_value}`: the API server rejects this for an \
                          installed CRD",
-                        new.name()
+                        new.expected_name()
                     );
                     let help = "undo it, or delete the CRD and all its objects from each cluster first";
-                    found.push(Diagnostic::warning(new.place(&file.path, kinds), message).help(help));
+                    found.push(Diagnostic::warning(place_of(new, &file.path, kinds), message).help(help));
                 }
             }
         }

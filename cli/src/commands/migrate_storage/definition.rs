@@ -13,6 +13,7 @@
 //! a few minutes.
 
 use anyhow::{Context as _, Result, bail};
+use rbuilder_kubernetes::crd::Crd;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -63,22 +64,20 @@ impl Definition {
 
     fn parse(crd: &Value) -> Result<Definition> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (metadata, spec) = (&crd["metadata"], &crd["spec"]);
-        let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let storage = versions.iter().find(|version| version["storage"] == true);
-        let served = versions.iter().filter(|version| version["served"] == true);
-        let stored = crd["status"]["storedVersions"].as_array();
+        let (metadata, crd) = (&crd["metadata"], Crd::of(crd));
+        let storage = crd.storage().context("the CRD has no storage version")?;
+        let stored = crd.stored_versions().unwrap_or_default();
         let annotation = metadata["annotations"][RECORD].as_str();
         Ok(Definition {
-            name: text(&metadata["name"]),
+            name: crd.name().to_owned(),
             uid: text(&metadata["uid"]),
             generation: metadata["generation"].as_i64().unwrap_or_default(),
             resource_version: text(&metadata["resourceVersion"]),
-            group: text(&spec["group"]),
-            plural: text(&spec["names"]["plural"]),
-            storage: text(&storage.context("the CRD has no storage version")?["name"]),
-            served: served.map(|version| text(&version["name"])).collect(),
-            stored: stored.into_iter().flatten().map(text).collect(),
+            group: crd.group().to_owned(),
+            plural: crd.plural().to_owned(),
+            storage: storage.name.to_owned(),
+            served: crd.served().map(|version| version.name.to_owned()).collect(),
+            stored: stored.into_iter().map(str::to_owned).collect(),
             has_annotation: annotation.is_some(),
             // The user may have edited the annotation.
             record: annotation.and_then(|record| serde_json::from_str(record).ok()),

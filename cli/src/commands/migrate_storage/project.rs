@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use rbuilder_kubernetes::crd::{Crd, KIND};
 use rbuilder_yaml::{describe_failure, list_items, parse_values};
 use serde_json::Value;
 
@@ -10,8 +11,6 @@ use crate::commands::decide;
 use crate::commands::manifests::{Request, collect_manifests};
 use crate::flags::MigrateStorageFlags;
 use crate::shell::Shell;
-
-const KIND: &str = "CustomResourceDefinition";
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Wanted {
@@ -60,12 +59,10 @@ fn is_name(text: &str) -> bool {
 }
 
 fn read_definition(crd: &Value) -> Option<Wanted> {
-    let versions = crd["spec"]["versions"].as_array()?;
-    let storage = versions.iter().find(|version| version["storage"] == true)?;
-    (crd["kind"] == KIND).then_some(())?;
+    let crd = Crd::read(crd)?;
     Some(Wanted {
-        name: crd["metadata"]["name"].as_str()?.to_owned(),
-        storage: Some(storage["name"].as_str()?.to_owned()),
+        name: crd.name().to_owned(),
+        storage: Some(crd.storage()?.name.to_owned()),
     })
 }
 

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use rbuilder_kubernetes::crd::Crd;
+use rbuilder_kubernetes::gvk;
 use serde_json::Value;
 
 use super::join_first;
@@ -59,11 +61,9 @@ struct Resource {
 impl Resource {
     fn of(crd: &Value) -> Option<Resource> {
         let name = crd["metadata"]["name"].as_str()?.to_owned();
-        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
-        let mut stored = versions.filter(|version| version["storage"] == true && version["served"] == true);
-        let version = stored.next().and_then(|version| version["name"].as_str());
-        let stored = match (version, name.split_once('.')) {
-            (Some(version), Some((plural, group))) => format!("{plural}.{version}.{group}"),
+        let stored = Crd::of(crd).storage().filter(|version| version.is_served);
+        let stored = match (stored, name.split_once('.')) {
+            (Some(stored), Some((plural, group))) => format!("{plural}.{}.{group}", stored.name),
             _ => name.clone(),
         };
         Some(Resource { name, stored })
@@ -183,18 +183,10 @@ fn describe_timeout(left: &[Value], timeout: Duration) -> String {
         None => String::new(),
     };
     let (name, kind) = (&example["metadata"]["name"], &example["kind"]);
-    let group = example["apiVersion"]
-        .as_str()
-        .and_then(|version| version.split_once('/'));
-    let resource = match group {
-        Some((group, version)) => {
-            format!(
-                "{}.{version}.{group}",
-                kind.as_str().unwrap_or_default().to_lowercase()
-            )
-        }
-        None => kind.as_str().unwrap_or_default().to_lowercase(),
-    };
+    let resource = gvk::argument(
+        &kind.as_str().unwrap_or_default().to_lowercase(),
+        example["apiVersion"].as_str().unwrap_or_default(),
+    );
     format!(
         "{} did not end within {} s: {}; the manager and the CRDs were not deleted\n  \
          = help: the manager removes its finalizers: see why it does not in its log, then run this command again \

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use rbuilder_generator::{FileRange, Minor};
-use rbuilder_importer::is_definition;
 use rbuilder_judge::{Definition, Judge};
+use rbuilder_kubernetes::crd::is_crd;
+use rbuilder_kubernetes::gvk;
 use rbuilder_yaml::{Node, describe_failure, list_items, parse_nodes, parse_values};
 use serde_json::Value;
 
@@ -59,8 +60,7 @@ impl Object {
 
     /// Group and version. The group is empty for core kinds.
     pub(in crate::commands) fn group_version(&self) -> (&str, &str) {
-        let api_version = self.api_version();
-        api_version.split_once('/').unwrap_or(("", api_version))
+        gvk::split(self.api_version())
     }
 
     /// The identity of the object, which an update can't change.
@@ -205,7 +205,7 @@ impl Judges {
         path: &str,
         objects: impl IntoIterator<Item = Value>,
     ) -> Result<()> {
-        for definition in objects.into_iter().filter(is_definition) {
+        for definition in objects.into_iter().filter(is_crd) {
             let found =
                 Definition::of_crd(&definition).map_err(|reason| anyhow::anyhow!("{path}: {reason}"))?;
             self.add_all(found);
@@ -215,7 +215,7 @@ impl Judges {
 
     pub(in crate::commands) fn add_all(&mut self, definitions: impl IntoIterator<Item = Definition>) {
         for definition in definitions {
-            let version = format!("{}/{}", definition.group, definition.version);
+            let version = gvk::api_version(&definition.group, &definition.version);
             let key = (version, definition.kind.clone());
             self.judges.insert(key, Judge::new(definition));
         }

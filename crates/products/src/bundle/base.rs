@@ -88,9 +88,9 @@ impl Base {
         range.filter(|range| !range.is_empty()).map(str::to_owned)
     }
 
-    pub(super) fn owned(&self, crd: &Value, version: &Value) -> &Value {
-        let found =
-            list_owned(&self.document).find(|entry| entry["name"] == *crd && entry["version"] == *version);
+    pub(super) fn owned(&self, crd: &str, version: &str) -> &Value {
+        let mut owned = list_owned(&self.document);
+        let found = owned.find(|entry| entry["name"] == crd && entry["version"] == version);
         found.unwrap_or(&Value::Null)
     }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rbuilder_generator::{BuiltinKind, CsvKind, CsvMarkers, CsvResource, Minor, find_kubernetes_kind};
+use rbuilder_kubernetes::crd::{Crd, Version, is_crd};
+use rbuilder_kubernetes::gvk;
 use serde_json::{Value, json};
 
 use super::base::{filled, items};
@@ -91,29 +93,21 @@ fn install_deployment(deployment: &Value) -> Value {
 }
 
 fn crds(deployed: &Deployed) -> impl Iterator<Item = &Value> {
-    deployed
-        .objects
-        .iter()
-        .filter(|object| object["kind"] == "CustomResourceDefinition")
+    deployed.objects.iter().filter(|object| is_crd(object))
 }
 
 /// One entry per served version of each kind, in the order specified in the source.
 fn owned_crds(deployed: &Deployed, descriptions: &Descriptions<'_>) -> Vec<Value> {
     let managed = managed_kinds(deployed);
     let mut owned = Vec::new();
-    for crd in crds(deployed) {
-        let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
-        for version in versions.filter(|version| version["served"] == true) {
-            let names = &crd["spec"]["names"];
+    for crd in crds(deployed).map(Crd::of) {
+        for version in crd.served() {
             let is_of_version = |markers: &&CsvMarkers| {
-                crd["spec"]["group"] == *markers.group
-                    && names["kind"] == *markers.kind
-                    && version["name"] == *markers.version
+                (crd.group(), crd.kind(), version.name)
+                    == (&*markers.group, &*markers.kind, &*markers.version)
             };
             let markers = descriptions.markers.iter().find(is_of_version);
-            let base = descriptions
-                .base
-                .owned(&crd["metadata"]["name"], &version["name"]);
+            let base = descriptions.base.owned(crd.name(), version.name);
             let order = markers.and_then(|markers| markers.of_kind.order);
             owned.push((
                 order.unwrap_or(u64::MAX),
@@ -138,26 +132,18 @@ const OWNED_KEYS: &[&str] = &[
 /// The entry for a version of a kind, merged with its entry in the base. `managed` contains the
 /// built-in kinds that the manager may create.
 fn owned_crd(
-    crd: &Value,
-    version: &Value,
+    crd: Crd<'_>,
+    version: Version<'_>,
     managed: &[Value],
     (base, markers): (&Value, Option<&CsvMarkers>),
 ) -> Value {
-    let (name, version_name) = (&crd["metadata"]["name"], &version["name"]);
-    let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
-    let schema = &version["schema"]["openAPIV3Schema"];
+    let (kind, schema) = (crd.kind(), version.schema());
     let of_kind = markers.map(|markers| &markers.of_kind);
     let description = schema["description"].as_str().filter(|text| !text.is_empty());
-    let description = description.map_or_else(
-        || {
-            let group = crd["spec"]["group"].as_str().unwrap_or_default();
-            format!("{kind} of group {group}")
-        },
-        str::to_owned,
-    );
+    let description = description.map_or_else(|| format!("{kind} of group {}", crd.group()), str::to_owned);
     let mut entry = json!({
-        "name": name,
-        "version": version_name,
+        "name": crd.name(),
+        "version": version.name,
         "kind": kind,
         "displayName": split_humps(kind),
         "description": description,
@@ -179,7 +165,7 @@ fn owned_crd(
             entry[key] = json!(text);
         }
     }
-    let own = json!({ "kind": kind, "name": name, "version": version_name });
+    let own = json!({ "kind": kind, "name": crd.name(), "version": version.name });
     let mut resources = resources(of_kind, base, managed);
     resources.extend((!resources.contains(&own)).then_some(own));
     entry["resources"] = json!(resources);
@@ -277,7 +263,7 @@ fn is_manager_role(object: &Value) -> bool {
 fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
     let is_owned = |sample: &&Value| {
         let api_version = sample["apiVersion"].as_str().unwrap_or_default();
-        let (group, version) = api_version.split_once('/').unwrap_or_default();
+        let (group, version) = gvk::split(api_version);
         owned.iter().any(|owned| {
             let name = owned["name"].as_str().unwrap_or_default();
             owned["kind"] == sample["kind"]
@@ -289,7 +275,7 @@ fn examples<'a>(deployed: &'a Deployed, owned: &[Value]) -> Vec<&'a Value> {
 }
 
 fn converts(deployed: &Deployed) -> bool {
-    crds(deployed).any(|crd| crd["spec"]["conversion"]["strategy"] == "Webhook")
+    crds(deployed).any(|crd| Crd::of(crd).has_webhook())
 }
 
 fn install_modes(deployed: &Deployed, options: &BundleOptions) -> Value {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use rbuilder_generator::{CsvKind, CsvMarkers, CsvResource, Descriptor};
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::{Map, Value};
 
 use super::base::{filled, is_empty, items};
@@ -28,20 +29,18 @@ impl<'a> EntryMarkers<'a> {
     /// Converts an entry to attributes. Returns `None` if `crd` is another CRD or lacks the
     /// version.
     pub fn read(entry: &'a Value, crd: &Value) -> Option<EntryMarkers<'a>> {
-        if entry["name"] != crd["metadata"]["name"] {
+        let crd = Crd::of(crd);
+        if entry["name"] != crd.name() {
             return None;
         }
-        let mut versions = items(&crd["spec"]["versions"]);
-        let version = versions.find(|version| version["name"] == entry["version"])?;
-        let schema = &version["schema"]["openAPIV3Schema"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let kind = text(&crd["spec"]["names"]["kind"]);
+        let version = crd.version(entry["version"].as_str()?)?;
+        let (kind, schema) = (crd.kind().to_owned(), version.schema());
         let mut unknown = Vec::new();
         Some(EntryMarkers {
             entry,
             markers: CsvMarkers {
-                group: text(&crd["spec"]["group"]),
-                version: text(&version["name"]),
+                group: crd.group().to_owned(),
+                version: version.name.to_owned(),
                 of_kind: kind_markers(entry, &kind, schema),
                 kind,
                 spec: field_markers(&entry["specDescriptors"], schema, "spec", &mut unknown),

@@ -28,6 +28,7 @@ use anyhow::{Result, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rbuilder_generator::{CsvMarkers, yaml};
+use rbuilder_kubernetes::crd::{self, Crd};
 use serde_json::{Value, json};
 
 pub use self::base::{Base, list_owned};
@@ -152,11 +153,7 @@ pub fn make_bundle(
         ));
     }
     let deployed = resolve_objects(plan, tree, &config, options)?;
-    if !deployed
-        .objects
-        .iter()
-        .any(|object| object["kind"] == "CustomResourceDefinition")
-    {
+    if !deployed.objects.iter().any(crd::is_crd) {
         bail!(
             "the project has no CRD: create an API with `rbuilder create api`, and run `rbuilder manifests`"
         );
@@ -225,7 +222,7 @@ fn resolve_objects(plan: &Plan, tree: &Tree, config: &Config, options: &BundleOp
         .filter(|object| !std::ptr::eq(*object, manager))
     {
         let mut value = references.replace(object.kind(), &object.value).into_value();
-        if object.kind() != "CustomResourceDefinition" {
+        if object.kind() != crd::KIND {
             value["metadata"]["name"] = json!(references.name(object.name()));
         }
         objects.push(value);
@@ -333,13 +330,9 @@ fn add_manifest(bundle: &mut Bundle, object: &Value) {
         .unwrap_or_default()
         .replace('/', "_");
     let file = match kind {
-        "CustomResourceDefinition" => {
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            format!(
-                "{}_{}",
-                text(&object["spec"]["group"]),
-                text(&object["spec"]["names"]["plural"])
-            )
+        crd::KIND => {
+            let crd = Crd::of(&object);
+            format!("{}_{}", crd.group(), crd.plural())
         }
         kind => format!("{name}_{api_version}_{}", kind.to_lowercase()),
     };

@@ -1,6 +1,7 @@
 //! Webhooks in a ClusterServiceVersion.
 
 use rbuilder_generator::MANAGER_NAMESPACE;
+use rbuilder_kubernetes::crd::{self, Crd};
 use serde_json::{Value, json};
 
 use super::Deployed;
@@ -25,8 +26,8 @@ pub(super) fn define_webhooks(deployed: &Deployed, warnings: &mut Vec<(String, S
         let kind = match object["kind"].as_str() {
             Some("MutatingWebhookConfiguration") => "MutatingAdmissionWebhook",
             Some("ValidatingWebhookConfiguration") => "ValidatingAdmissionWebhook",
-            Some("CustomResourceDefinition") if object["spec"]["conversion"]["strategy"] == "Webhook" => {
-                definitions.push(define_conversion(deployed, object));
+            Some(crd::KIND) if Crd::of(object).has_webhook() => {
+                definitions.push(define_conversion(deployed, Crd::of(object)));
                 continue;
             }
             _ => continue,
@@ -91,15 +92,14 @@ fn exclude_manager(manager: &Value) -> Value {
     })
 }
 
-fn define_conversion(deployed: &Deployed, crd: &Value) -> Value {
-    let webhook = &crd["spec"]["conversion"]["webhook"];
+fn define_conversion(deployed: &Deployed, crd: Crd<'_>) -> Value {
+    let webhook = &crd.conversion()["webhook"];
     let mut definition = define(deployed, &webhook["clientConfig"]["service"]);
-    let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
     definition["type"] = json!("ConversionWebhook");
-    definition["generateName"] = json!(format!("c{plural}.kb.io"));
+    definition["generateName"] = json!(format!("c{}.kb.io", crd.plural()));
     definition["admissionReviewVersions"] = webhook["conversionReviewVersions"].clone();
     definition["sideEffects"] = json!("None");
-    definition["conversionCRDs"] = json!([crd["metadata"]["name"]]);
+    definition["conversionCRDs"] = json!([crd.name()]);
     definition
 }
 
@@ -123,7 +123,7 @@ pub(super) fn service_names(objects: &[Value]) -> Vec<Value> {
         let mut names: Vec<Value> = webhooks
             .map(|webhook| webhook["clientConfig"]["service"]["name"].clone())
             .collect();
-        names.push(object["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"].clone());
+        names.push(Crd::of(object).conversion()["webhook"]["clientConfig"]["service"]["name"].clone());
         names
     };
     objects

@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 use rbuilder_generator::find_kubernetes_kind;
+use rbuilder_kubernetes::crd::{Crd, KIND};
+use rbuilder_kubernetes::gvk;
 use serde_json::{Map, Value, json};
 
 use super::conditions::condition;
@@ -104,11 +106,11 @@ impl Documents<'_> {
 
     /// Makes rendering fail if a CRD needs a webhook that is turned off.
     fn refusal(&self, object: &Object) -> String {
-        let converts = object.value["spec"]["conversion"]["strategy"] == "Webhook";
-        if object.kind() != "CustomResourceDefinition" || !converts || !self.config.has(WEBHOOKS) {
+        let crd = Crd::read(&object.value).filter(|crd| crd.has_webhook() && self.config.has(WEBHOOKS));
+        let Some(crd) = crd else {
             return String::new();
-        }
-        let kind = object.value["spec"]["names"]["kind"].as_str().unwrap_or_default();
+        };
+        let kind = crd.kind();
         let message =
             format!("webhooks.enabled must be true: the versions of kind {kind} are converted by a webhook");
         let (crds, webhooks) = (
@@ -283,18 +285,18 @@ impl Documents<'_> {
     fn is_in_namespace(&self, object: &Object) -> bool {
         let kind = object.kind();
         let api_version = object.value["apiVersion"].as_str().unwrap_or_default();
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = gvk::split(api_version);
         if let Some(known) = find_kubernetes_kind(None, group, version, kind) {
             return known.is_namespaced;
         }
-        let is_cluster_scoped = |crd: &Object| {
-            let spec = &crd.value["spec"];
-            crd.kind() == "CustomResourceDefinition"
-                && spec["group"] == group
-                && spec["names"]["kind"] == kind
-                && spec["scope"] == "Cluster"
-        };
-        kind != "CustomResourceDefinition" && !self.config.objects.iter().any(is_cluster_scoped)
+        let is_cluster_scoped =
+            |crd: Crd<'_>| (crd.group(), crd.kind()) == (group, kind) && !crd.is_namespaced();
+        let mut crds = self
+            .config
+            .objects
+            .iter()
+            .filter_map(|object| Crd::read(&object.value));
+        kind != KIND && !crds.any(is_cluster_scoped)
     }
 
     /// Whether an object grants the manager permissions that `watchNamespaces` restricts.

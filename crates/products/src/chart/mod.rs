@@ -30,6 +30,7 @@ mod webhooks;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::{Value, json};
 
 use self::config::{BUDGET, CERTIFICATES, Config, METRICS_CERTIFICATE, MONITOR, Object, RULES, WEBHOOKS};
@@ -235,10 +236,10 @@ fn fixed_files(config: &Config, manager: &Object, options: &ChartOptions) -> Vec
 /// Notes about CRDs with conversion webhooks, since such a CRD outlives the manager that serves its
 /// webhook.
 fn conversion_notes(config: &Config) -> String {
-    let converted = config.objects.iter().filter(|object| {
-        object.kind() == "CustomResourceDefinition"
-            && object.value["spec"]["conversion"]["strategy"] == "Webhook"
-    });
+    let converted = config
+        .objects
+        .iter()
+        .filter(|object| Crd::read(&object.value).is_some_and(Crd::has_webhook));
     let commands: String = converted
         .map(|crd| {
             format!(
@@ -311,9 +312,8 @@ fn settings_before(config: &Config, options: &ChartOptions) -> Vec<Setting> {
             about,
         ));
     }
-    let is_cluster_scoped = |object: &Object| {
-        object.kind() == "CustomResourceDefinition" && object.value["spec"]["scope"] == "Cluster"
-    };
+    let is_cluster_scoped =
+        |object: &Object| Crd::read(&object.value).is_some_and(|crd| !crd.is_namespaced());
     let is_wide = config.objects.iter().any(is_cluster_scoped);
     let flag = |path, default: bool, about| Setting::new(path, json!(default), values::flag(), about);
     settings.extend([

@@ -7,6 +7,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
+use rbuilder_kubernetes::crd::{Crd, is_crd};
+use rbuilder_kubernetes::gvk;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
@@ -62,7 +64,7 @@ struct Definition {
 
 fn read(path: &Path) -> Result<Vec<Definition>, Error> {
     let documents = read_documents(path).map_err(Error::read)?.into_iter();
-    let crds = documents.filter(|(_, document)| document["kind"] == "CustomResourceDefinition");
+    let crds = documents.filter(|(_, document)| is_crd(document));
     let definitions: Result<Vec<_>, _> = crds.map(|(file, value)| definition(&file, value)).collect();
     match definitions {
         Ok(none) if none.is_empty() => Err(Error::file(
@@ -191,11 +193,10 @@ async fn wait_established(
 // `Established` is set before all handlers are ready, so requests may still fail with 404. Also
 // wait for discovery, which lists a version only once it's served.
 async fn wait_served(client: &Client, definition: &Definition, deadline: Instant) -> Result<(), Error> {
-    let spec = &definition.value["spec"];
-    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    for version in versions.filter(|version| version["served"] == true) {
-        let api_version = format!("{group}/{}", text(&version["name"]));
+    let crd = Crd::of(&definition.value);
+    let plural = crd.plural();
+    for version in crd.served() {
+        let api_version = gvk::api_version(crd.group(), version.name);
         while !is_served(client, &api_version, plural).await {
             if Instant::now() >= deadline {
                 return Err(not_in_time(
@@ -219,10 +220,6 @@ fn not_in_time(definition: &Definition, reason: &str) -> Error {
         "the API server does not serve {} within {SERVED_TIMEOUT:?}: {reason}",
         definition.name
     ))
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod schema;
 
 use std::collections::BTreeSet;
 
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,9 +228,9 @@ fn list(value: &Value) -> Vec<&Value> {
 }
 
 fn versions(crd: &Value) -> Vec<(String, &Value)> {
-    let versions = list(&crd["spec"]["versions"]).into_iter();
+    let versions = Crd::of(crd).versions();
     versions
-        .map(|version| (version["name"].as_str().unwrap_or_default().to_owned(), version))
+        .map(|version| (version.name.to_owned(), version.value))
         .collect()
 }
 

@@ -8,7 +8,8 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::discovery::{ApiGroup, Discovery, Scope, verbs};
 use kube::{Api, Client};
-use serde_json::Value;
+use rbuilder_kubernetes::crd::Crd;
+use rbuilder_kubernetes::gvk;
 
 use super::claim::{SetOwner, is_kept};
 use super::prune::Found;
@@ -50,7 +51,7 @@ impl Entry {
 
     /// Returns the name of the CRD, if the kind has one.
     pub(super) fn crd_name(&self) -> String {
-        format!("{}.{}", self.plural, self.group)
+        gvk::qualify(&self.plural, &self.group)
     }
 }
 
@@ -132,10 +133,9 @@ impl<S> Ctx<S> {
 
 /// Returns the resource of a CRD in one of the served versions.
 fn served_by(crd: &DynamicObject) -> Vec<Deletable> {
-    let spec = &crd.data["spec"];
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let kinds = kinds_of_crd(spec).into_iter().zip(versions);
-    let mut served = kinds.filter(|(_, version)| version["served"] == true);
+    let crd = Crd::of(&crd.data);
+    let kinds = kinds_of_crd(crd).into_iter().zip(crd.versions());
+    let mut served = kinds.filter(|(_, version)| version.is_served);
     served
         .next()
         .map(|(kind, _)| Deletable {
@@ -146,20 +146,14 @@ fn served_by(crd: &DynamicObject) -> Vec<Deletable> {
         .collect()
 }
 
-/// Returns the kind that the `spec` of a CRD defines, in each version.
-pub(super) fn kinds_of_crd(spec: &Value) -> Vec<DynamicKind> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let kinds = versions.map(|version| {
-        let kind = GroupVersionKind {
-            group: text(&spec["group"]),
-            version: text(&version["name"]),
-            kind: text(&spec["names"]["kind"]),
-        };
-        let resource = ApiResource::from_gvk_with_plural(&kind, &text(&spec["names"]["plural"]));
-        match spec["scope"] == "Cluster" {
-            true => DynamicKind::cluster_wide(resource),
-            false => DynamicKind::namespaced(resource),
+/// Returns the kind that a CRD defines, in each version.
+pub(super) fn kinds_of_crd(crd: Crd<'_>) -> Vec<DynamicKind> {
+    let kinds = crd.versions().map(|version| {
+        let kind = GroupVersionKind::gvk(crd.group(), version.name, crd.kind());
+        let resource = ApiResource::from_gvk_with_plural(&kind, crd.plural());
+        match crd.is_namespaced() {
+            true => DynamicKind::namespaced(resource),
+            false => DynamicKind::cluster_wide(resource),
         }
     });
     kinds.collect()

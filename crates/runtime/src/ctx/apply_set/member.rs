@@ -7,6 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Resource, ResourceExt};
+use rbuilder_kubernetes::crd::Crd;
 use serde::Serialize;
 
 use super::claim::{Bond, SetOwner, is_kept, is_unclaimed};
@@ -105,7 +106,7 @@ impl<K: AnyObject + Serialize> Member for TypedMember<K> {
             (group, &*types.kind) == (Some(CRD.0), CRD.1)
         });
         match is_crd {
-            true => Ok(kinds_of_crd(&serde_json::to_value(&self.object)?["spec"])),
+            true => Ok(kinds_of_crd(Crd::of(&serde_json::to_value(&self.object)?))),
             false => Ok(Vec::new()),
         }
     }
