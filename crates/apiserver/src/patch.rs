@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use json_patch::jsonptr::Pointer;
 use json_patch::{AddOperation, PatchOperation};
-use rbuilder_kubernetes::patch::merge;
+use rbuilder_kubernetes::gvk;
+use rbuilder_kubernetes::patch::{merge, merge_json};
 use serde_json::{Value, json};
 
 use super::apply::Apply;
@@ -104,7 +105,7 @@ fn check_type(writer: Writer<'_>) -> Result<(), Failure> {
     if definition.custom || is_same || !body.is_object() {
         return Ok(());
     }
-    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let (group, version) = gvk::split(version);
     let message = format!("invalid object type: {group}/{version}, Kind={kind}");
     Err(Failure::bad_request(message))
 }
@@ -176,7 +177,7 @@ fn patched(writer: Writer<'_>, content_type: &str, mut object: Value) -> Result<
     if is_strategic {
         merge(&mut object, patch, &BySchema(Some(writer.version.schema())));
     } else {
-        json_patch::merge(&mut object, patch);
+        merge_json(&mut object, patch);
     }
     Ok(object)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::body::Bytes;
+use rbuilder_kubernetes::patch::merge_json;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -217,7 +218,7 @@ impl Call<'_> {
                     .starts_with("application/merge-patch+json") =>
             {
                 let mut wanted = shown;
-                json_patch::merge(&mut wanted, &request.body);
+                merge_json(&mut wanted, &request.body);
                 wanted
             }
             Verb::Patch => return Err(Failure::unsupported_patch(&["application/merge-patch+json"])),

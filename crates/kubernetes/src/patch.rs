@@ -1,6 +1,8 @@
-//! Strategic merge patches.
+//! Merge patches.
 //!
-//! Follows `StrategicMergeMapPatch` in `k8s.io/apimachinery/pkg/util/strategicpatch`.
+//! Strategic ones follow `StrategicMergeMapPatch` in
+//! `k8s.io/apimachinery/pkg/util/strategicpatch`, and JSON merge patches
+//! `gopkg.in/evanphx/json-patch.v4`.
 
 use std::collections::HashMap;
 
@@ -100,6 +102,41 @@ fn merge_list(list: &mut Vec<Value>, changes: &[Value], strategy: &impl PatchStr
                 list.push(added);
             }
         }
+    }
+}
+
+/// Merges a JSON merge patch into a value. Unlike in RFC 7386, fields that are `null` are also left
+/// out of the objects in a list.
+pub fn merge_json(value: &mut Value, patch: &Value) {
+    match (&mut *value, patch) {
+        (Value::Object(fields), Value::Object(changes)) => {
+            for (name, change) in changes {
+                match fields.get_mut(name) {
+                    _ if change.is_null() => {
+                        fields.remove(name);
+                    }
+                    Some(current) if !current.is_null() => merge_json(current, change),
+                    _ => {
+                        fields.insert(name.clone(), without_nulls(change));
+                    }
+                }
+            }
+        }
+        // The server doesn't clean what replaces an object.
+        (Value::Object(_), _) => *value = patch.clone(),
+        _ => *value = without_nulls(patch),
+    }
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(name, value)| (name.clone(), without_nulls(value)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        value => value.clone(),
     }
 }
 

@@ -47,6 +47,11 @@ impl Client {
     /// Sends a request and returns the response, which is either an object or a `Status`. Returns
     /// `null` if the resource is not served yet.
     pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        self.send_as("application/json", method, path, body)
+    }
+
+    /// Sends a request with a body of this content type.
+    pub(crate) fn send_as(&self, content: &str, method: &str, path: &str, body: &Value) -> Result<Value> {
         // Don't use HTTP/2. If the server sends a response before it has read the whole body, curl
         // would fail.
         let mut request = Cmd::new("curl --silent --show-error --http1.1 --request").arg(method);
@@ -60,7 +65,9 @@ impl Client {
         if !body.is_null() {
             fs_err::write(self.path("body.json"), body.to_string())?;
             request = request
-                .words("-H 'Content-Type: application/json' --data-binary")
+                .arg("-H")
+                .arg(format!("Content-Type: {content}"))
+                .arg("--data-binary")
                 .arg(format!("@{}", self.path("body.json").display()));
         }
         let response = request.arg(format!("{}{path}", self.server)).read()?;

@@ -1,9 +1,10 @@
 //! `cargo xtask kubernetes`: records how kube-apiserver decides the cases of `rbuilder-kubernetes`.
 //!
 //! Each line of crates/kubernetes/tests/grants.jsonl has a rule of a role, the attributes of a
-//! request, and whether the rule allows it. To add a case, add a line with any answer. The header of
-//! `selectors.rs` describes the cases of selectors.
+//! request, and whether the rule allows it. To add a case, add a line with any answer. The headers
+//! of the modules below describe the other tables.
 
+mod definitions;
 mod selectors;
 
 use std::time::Duration;
@@ -28,6 +29,7 @@ pub(crate) fn record(args: &Check) -> Result<()> {
     let servers = ControlPlane::start_servers(&assets::ensure_assets()?)?;
     let client = Client::new(servers.kubeconfig())?;
     selectors::record(&client, args)?;
+    definitions::record(&client, args)?;
     let text = fs_err::read_to_string(repo::root().join(RECORDED))?;
     let cases: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     for (at, case) in cases.iter().enumerate() {
