@@ -1,8 +1,8 @@
 //! `cargo xtask simulate-scale`: simulates fleets that are too large for one machine, and prints
 //! the tables for docs/scaling.md.
 //!
-//! The simulation needs the rings and queues of the library, which are private. For this reason, it
-//! is a test module in the library. See `crates/runtime/src/shards/scale/mod.rs` for a description.
+//! The simulation needs the rings and queues of the library, which are private. For this reason, the
+//! tests of the library include it as a module. `crates/runtime/tests/scale/mod.rs` describes it.
 
 use anyhow::Result;
 

@@ -73,7 +73,9 @@ mod claims;
 mod membership;
 mod right;
 mod ring;
+// A simulation, which needs the private parts of this module but does not belong to the library.
 #[cfg(test)]
+#[path = "../../tests/scale/mod.rs"]
 mod scale;
 mod scope;
 mod space;
