@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rbuilder_generator::codes::{Code, ExamplePlace};
+use rbuilder_generator::codes::{BECOMES, Code, ExamplePlace};
 use serde_json::Value;
 
 use crate::support::Folder;
@@ -33,7 +33,8 @@ fn reported(code: &Code, example: &str) -> BTreeSet<(String, String)> {
             answer["diagnostics"].clone()
         }
         _ => {
-            write_package(&folder, code.package_before(example));
+            let before = example.split(BECOMES).next().unwrap_or_default();
+            write_package(&folder, code.package(before));
             folder.run("manifests").ok();
             folder.git("init --quiet");
             folder.git("add --all");

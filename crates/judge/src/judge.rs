@@ -141,40 +141,6 @@ impl Judge {
         self.conclude(new, findings)
     }
 
-    /// Validates an update of the `scale` subresource to the given number of replicas.
-    pub fn update_scale(&self, replicas: i32, old: &Value) -> Verdict {
-        let old = self.read(old);
-        let mut new = old.clone();
-        if let Some(scale) = &self.definition.scale {
-            set_nested(&mut new, &scale.spec_replicas, replicas.into());
-        }
-        let new = self.prepare_update(new, &old);
-        self.conclude_update(new, &old)
-    }
-
-    /// The values that field selectors compare against, by the path that clients use, e.g.
-    /// `spec.colour`. Absent values are empty.
-    pub fn selectable_values(&self, object: &Value) -> Vec<(String, String)> {
-        let mut values = vec![(
-            "metadata.name".to_owned(),
-            Metadata::of(object).text("name").to_owned(),
-        )];
-        if self.definition.is_namespaced {
-            let namespace = Metadata::of(object).text("namespace");
-            values.push(("metadata.namespace".to_owned(), namespace.to_owned()));
-        }
-        for path in &self.definition.selectable_fields {
-            let path = path.strip_prefix('.').unwrap_or(path);
-            let found = path.split('.').try_fold(object, |value, name| value.get(name));
-            let shown = match found {
-                None | Some(Value::Null) => String::new(),
-                Some(value) => crate::go::plain(value),
-            };
-            values.push((path.to_owned(), shown));
-        }
-        values
-    }
-
     /// Decodes the body of a write, including pruning and defaulting.
     ///
     /// # Errors
@@ -611,18 +577,6 @@ fn replace_field(object: &mut Value, name: &str, value: Option<Value>) {
         Some(value) => drop(fields.insert(name.to_owned(), value)),
         None => drop(fields.remove(name)),
     }
-}
-
-/// Sets a value, creating missing objects along the path, e.g. for `.spec.replicas`.
-fn set_nested(object: &mut Value, path: &str, value: Value) {
-    let mut target = object;
-    for name in path.strip_prefix('.').unwrap_or(path).split('.') {
-        if !target.is_object() {
-            *target = Value::Object(Map::new());
-        }
-        target = &mut target[name];
-    }
-    *target = value;
 }
 
 /// Removes duplicate owners. Returns their UIDs, if any.

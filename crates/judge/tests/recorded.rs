@@ -89,11 +89,19 @@ fn judge_write(judge: &Judge, write: &Write, number: usize, index: usize) -> Ver
         ("update", Some(old)) => judge.update(&body, &old, fields),
         ("status", Some(old)) => judge.update_status(&body, &old, fields),
         ("scale", Some(old)) => {
-            let replicas = write.new.as_i64().expect("a number");
-            judge.update_scale(i32::try_from(replicas).expect("a small number"), &old)
+            let scale = judge.definition().scale.as_ref().expect("the subresource");
+            let mut new = old.clone();
+            set_nested(&mut new, &scale.spec_replicas, write.new.clone());
+            judge.update(&Body::from(new), &old, FieldValidation::Ignore)
         }
         _ => judge.create(&body, NAMESPACE, fields),
     }
+}
+
+/// Sets a value, creating missing objects along the path, e.g. for `.spec.replicas`.
+fn set_nested(object: &mut Value, path: &str, value: Value) {
+    let names = path.trim_start_matches('.').split('.');
+    *names.fold(object, |target, name| &mut target[name]) = value;
 }
 
 /// Returns an object as it is stored.

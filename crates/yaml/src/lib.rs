@@ -71,16 +71,6 @@ pub fn parse_printed(text: &str) -> Option<Value> {
     }
 }
 
-/// Parses the documents of a stream.
-///
-/// # Errors
-/// Returns the same errors as [`parse`].
-pub fn parse_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, serde_saphyr::Error> {
-    read_as_go(text, |text| {
-        serde_saphyr::from_multiple_with_options(text, bounded(text))
-    })
-}
-
 /// Parses the documents of a stream as values.
 ///
 /// # Errors

@@ -87,7 +87,7 @@ pub enum ExamplePlace {
 }
 
 /// Separates the two versions of a change.
-const BECOMES: &str = "\n// becomes\n";
+pub const BECOMES: &str = "\n// becomes\n";
 
 /// All codes about the same subject.
 #[derive(Clone, Copy, Debug)]
@@ -215,11 +215,6 @@ impl Code {
                 | ExamplePlace::Project
                 | ExamplePlace::Selection
         )
-    }
-
-    /// Returns the files of a package before the change in an example.
-    pub fn package_before(&self, example: &str) -> [(&'static str, String); 2] {
-        self.package(example.split(BECOMES).next().unwrap_or_default())
     }
 
     /// Returns the complete YAML object of an example.
