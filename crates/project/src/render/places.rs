@@ -180,7 +180,7 @@ impl<'a> ApiPlaces<'a> {
             singular.clone()
         };
         ApiContext {
-            api_version: gvk::api_version(&qualified_group, &version),
+            api_version: gvk::api_version(&qualified_group, version),
             version_path: format!("{group_path}{version}"),
             api_path,
             kind_path: imported.path,

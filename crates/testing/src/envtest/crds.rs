@@ -30,7 +30,7 @@ pub(super) async fn install_values(
     installed: &Installed,
 ) -> Result<(), Error> {
     let definitions = crds.into_iter().map(|value| Definition {
-        name: text(&value["metadata"]["name"]).to_owned(),
+        name: Crd::of(&value).name().to_owned(),
         value,
         file: None,
     });
