@@ -92,7 +92,8 @@ fn checks_column_paths() {
     );
     for (path, reason) in [
         ("spec.size", ""),
-        (".spec.size }", ": expected `.` or `[`, found ` `"),
+        (".spec.size x", ": expected `.` or `[`, found ` `"),
+        (".spec.size }", ": expected `.` or `[`, found `}`"),
         (
             ".spec.many[name]",
             ": expected an index, a slice, `*`, a filter or a key in single quotes in the brackets, found `name`",

@@ -25,7 +25,7 @@ pub(crate) fn parse_base64(text: &str) -> Option<Vec<u8>> {
         .filter(|sign| !matches!(sign, b'\r' | b'\n'))
         .collect();
     let padding = signs.iter().rev().take_while(|sign| **sign == b'=').count();
-    if signs.len() % 4 != 0 || padding > 2 {
+    if !signs.len().is_multiple_of(4) || padding > 2 {
         return None;
     }
     let mut bytes = Vec::with_capacity(signs.len() / 4 * 3);

@@ -212,11 +212,11 @@ impl Decoder<'_> {
                     return Ok(Value::Null);
                 };
                 self.fill(message, &[part], &mut fields, depth + 1)?;
-                special.to_json(fields).map_err(Error::new)
+                special.json_of(fields).map_err(Error::new)
             }
             Kind::Special(special, message) => {
                 self.fill(message, parts, &mut fields, depth + 1)?;
-                special.to_json(fields).map_err(Error::new)
+                special.json_of(fields).map_err(Error::new)
             }
             _ => Ok(zero(kind)),
         }

@@ -168,7 +168,7 @@ fn write_value(number: u32, kind: Kind, value: &Value, out: &mut Vec<u8>, depth:
         }
         (Kind::Message(_), _) => Err(Error::new("expected an object")),
         (Kind::Special(special, message), value) => {
-            let fields = special.from_json(value).map_err(Error::new)?;
+            let fields = special.fields_of(value).map_err(Error::new)?;
             let mut bytes = Vec::new();
             // Times without fields are the zero of Go, which has no bytes.
             if !fields.is_empty() {

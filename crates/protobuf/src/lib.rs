@@ -16,7 +16,6 @@ mod special;
 mod table;
 #[cfg(test)]
 mod tests;
-mod time;
 mod wire;
 
 use std::fmt;

@@ -1,9 +1,8 @@
 //! Messages whose JSON is not an object with their fields. Both directions convert between the JSON
 //! and the fields of the message, as the table names them.
 
+use rbuilder_kubernetes::time::{ZERO, parse_time, print_micro_time, print_time};
 use serde_json::{Map, Value, json};
-
-use crate::time::{parse_time, print_time};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Special {
@@ -23,6 +22,16 @@ pub(crate) enum Special {
 
 const WRONG_TIME: &str = "expected a time in the years from 0 to 9999, e.g. \"2026-01-31T12:00:00Z\"";
 
+const SECOND: i128 = 1_000_000_000;
+
+fn time_to_json(seconds: i64, nanos: i64, print: fn(i128) -> Option<String>) -> Result<Value, &'static str> {
+    let time = i128::from(seconds) * SECOND + i128::from(nanos);
+    if time == ZERO {
+        return Ok(Value::Null);
+    }
+    print(time).map(Value::String).ok_or(WRONG_TIME)
+}
+
 impl Special {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
@@ -40,7 +49,7 @@ impl Special {
     }
 
     /// Returns the JSON of a message with these fields.
-    pub(crate) fn to_json(self, mut fields: Map<String, Value>) -> Result<Value, &'static str> {
+    pub(crate) fn json_of(self, mut fields: Map<String, Value>) -> Result<Value, &'static str> {
         let mut take = |name: &str| fields.remove(name);
         let number = |value: Option<Value>| value.and_then(|value| value.as_i64()).unwrap_or(0);
         Ok(match self {
@@ -64,15 +73,17 @@ impl Special {
             },
             Special::SchemaOrStrings => take("property").or_else(|| take("schema")).unwrap_or_default(),
             Special::Strings => take("items").unwrap_or_else(|| json!([])),
-            Special::Time => print_time(number(take("seconds")), None).ok_or(WRONG_TIME)?,
+            Special::Time => time_to_json(number(take("seconds")), 0, print_time)?,
             Special::MicroTime => {
-                print_time(number(take("seconds")), Some(number(take("nanos")))).ok_or(WRONG_TIME)?
+                // Go drops what is below a microsecond, and accepts any number of nanoseconds.
+                let nanos = number(take("nanos")) / 1000 * 1000;
+                time_to_json(number(take("seconds")), nanos, print_micro_time)?
             }
         })
     }
 
     /// Returns the fields of a message with this JSON.
-    pub(crate) fn from_json(self, json: &Value) -> Result<Map<String, Value>, &'static str> {
+    pub(crate) fn fields_of(self, json: &Value) -> Result<Map<String, Value>, &'static str> {
         let fields = match (self, json) {
             (Special::IntOrString, Value::String(_)) => json!({ "type": 1, "strVal": json }),
             (Special::IntOrString, Value::Number(_)) => json!({ "intVal": json }),
@@ -90,13 +101,14 @@ impl Special {
             (Special::Strings, _) => return Err("expected a list of strings"),
             (Special::Time | Special::MicroTime, Value::Null) => json!({}),
             (Special::Time | Special::MicroTime, _) => {
-                let (seconds, nanos) = json.as_str().and_then(parse_time).ok_or(WRONG_TIME)?;
+                let time = json.as_str().and_then(parse_time).ok_or(WRONG_TIME)?;
+                let (seconds, nanos) = (time.div_euclid(SECOND), time.rem_euclid(SECOND));
                 let nanos = if self == Special::Time {
                     0
                 } else {
                     nanos / 1000 * 1000
                 };
-                json!({ "seconds": seconds, "nanos": nanos })
+                json!({ "seconds": i64::try_from(seconds).ok(), "nanos": i64::try_from(nanos).ok() })
             }
         };
         match fields {

@@ -1,5 +1,7 @@
 //! Timestamps: an instant, plus the UTC offset it was written with.
 
+use rbuilder_kubernetes::time::{date_of, days_before, parse_fraction, parse_rfc3339, parse_without_zone};
+
 use super::duration::SECOND;
 pub(in super::super) use super::duration::parse_duration_format;
 
@@ -132,31 +134,6 @@ impl Timestamp {
     }
 }
 
-/// Days from 1970 to a date. Years start in March here, so that leap days come last.
-fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    // 719,468 days from 0000-03-01 to 1970-01-01.
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// The inverse of [`days_before`].
-fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
 /// Parses RFC 3339 like Go's `time.Parse`, in which year 0 is valid.
 pub(in super::super) fn parse_timestamp(text: &str) -> Option<Timestamp> {
     parse(text, true)
@@ -198,75 +175,14 @@ pub(in super::super) fn parse_date(text: &str) -> Option<Timestamp> {
 }
 
 fn parse(text: &str, has_zone: bool) -> Option<Timestamp> {
-    let number = |range: std::ops::Range<usize>| -> Option<i64> {
-        let digits = text.get(range)?;
-        digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
-        digits.parse().ok()
+    let time = if has_zone {
+        parse_rfc3339(text)?
+    } else {
+        parse_without_zone(text)?
     };
-    let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
-    let fits = |(at, byte): &(usize, u8)| text.as_bytes().get(*at) == Some(byte);
-    separators.iter().all(fits).then_some(())?;
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    let is_valid = (1..=12).contains(&month)
-        && (1..=days_in(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    is_valid.then_some(())?;
-    let (nanos, zone) = parse_fraction(text.get(19..)?)?;
-    let offset = match (zone, has_zone) {
-        ("Z", true) | ("", false) => 0,
-        (zone, true) => parse_offset(zone)?,
-        _ => return None,
-    };
-    let seconds = days_before(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
     Some(Timestamp {
-        seconds: seconds - i64::from(offset),
-        nanos,
-        offset,
+        seconds: time.seconds,
+        nanos: time.nanos,
+        offset: time.offset,
     })
-}
-
-fn days_in(year: i64, month: i64) -> i64 {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-fn parse_fraction(text: &str) -> Option<(u32, &str)> {
-    let Some(digits) = text.strip_prefix(['.', ',']) else {
-        return Some((0, text));
-    };
-    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = &digits[..digits.len() - rest.len()];
-    if digits.is_empty() {
-        return None;
-    }
-    // Ignore digits after the ninth, like Go.
-    let digits: String = digits.chars().chain("000000000".chars()).take(9).collect();
-    Some((digits.parse().ok()?, rest))
-}
-
-fn parse_offset(zone: &str) -> Option<i32> {
-    let is_form = zone.len() == 6 && zone.is_ascii() && zone.as_bytes()[3] == b':';
-    is_form.then_some(())?;
-    let number = |text: &str| -> Option<i32> {
-        text.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
-        text.parse().ok()
-    };
-    let (hours, minutes) = (number(&zone[1..3])?, number(&zone[4..6])?);
-    // Go accepts hour 24 and minute 60 in offsets.
-    let is_valid = hours <= 24 && minutes <= 60;
-    is_valid.then_some(())?;
-    let seconds = hours * 3600 + minutes * 60;
-    match &zone[..1] {
-        "+" => Some(seconds),
-        "-" => Some(-seconds),
-        _ => None,
-    }
 }
