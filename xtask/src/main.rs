@@ -55,6 +55,7 @@ mod scaffold;
 mod sequences;
 mod shared_cluster;
 mod simulate_scale;
+mod tables;
 mod templates;
 mod tidy;
 mod tools;
@@ -148,6 +149,8 @@ enum Task {
     SharedCluster,
     /// Simulate fleets of replicas that are too large for one machine, and print the tables of docs/scaling.md
     SimulateScale,
+    /// Generate the columns of `kubectl get` from kube-apiserver's printers, and record what they print (needs Go)
+    Tables(Check),
     /// Record the templates of a released version in the archive that `rbuilder update` uses
     Templates(templates::Args),
     /// Check conventions that no compiler checks
@@ -208,6 +211,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Scaffold(args) => scaffold::walk_journeys(args),
         Task::SharedCluster => shared_cluster::check_shared_cluster(),
         Task::SimulateScale => simulate_scale::print_tables(),
+        Task::Tables(args) => tables::record(args),
         Task::Templates(args) => templates::record_templates(args),
         Task::Tidy => tidy::check_conventions(),
         Task::Tutorials(args) => tutorials::follow_pages(args),

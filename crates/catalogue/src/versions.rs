@@ -27,7 +27,7 @@
 //!    tidy` in each directory of tools/. A test of `xtask/src/assets.rs` reports versions that
 //!    differ from those of kube-apiserver.
 //! 3. Record again what the API server says, and read the differences: `cargo xtask cel`,
-//!    `formats`, `patterns`, `mutations`, `objects`, `protobuf` and `health`. No task records
+//!    `formats`, `patterns`, `mutations`, `objects`, `protobuf`, `tables` and `health`. No task records
 //!    `crates/schema/tests/defaults.jsonl`: `cargo test --workspace --test twin recorded_default`
 //!    with the new server reports the lines to change. Follow new rules in `rbuilder-cel`,
 //!    `rbuilder-schema` and `rbuilder-judge`. Do the same for controller-gen: the modules of

@@ -141,6 +141,7 @@ const STEPS: &[Step] = &[
     step("builtin", "the API server judges built-in kinds as recorded", Go, Lines(&["xtask builtin --check"])),
     step("kubernetes", "the API server applies rules of roles as recorded", Go, Lines(&["xtask kubernetes --check"])),
     step("protobuf", "objects in protobuf are read and written as Go does", Go, Lines(&["xtask protobuf --check"])),
+    step("tables", "objects are printed as kube-apiserver prints them", Go, Lines(&["xtask tables --check"])),
     step("catalogue", "the catalogue is what Kubernetes publishes", Go, Lines(&["xtask catalogue --check"])),
     step("helm-program", "Helm is there", Go, Lines(&["xtask helm --build"])),
     step("bundle-program", "the validators of bundles are there", Go, Lines(&["xtask bundle --build"])),
