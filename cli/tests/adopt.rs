@@ -93,8 +93,8 @@ fn crds_are_updated_in_place() {
         &folder,
         &[
             "Cup  x.io/v1  same      charts/cafe/crds/cups.yaml\n",
-            "Pot  x.io/v1  narrower  charts/cafe/crds/pots.yaml\n    `.spec.size`: maximum 255; it was none\n",
-            "Can  x.io/v1  narrower  deploy/can-definition.yaml\n    `.spec.old` is missing",
+            "Pot  x.io/v1  narrower  charts/cafe/crds/pots.yaml\n    `spec.size`: maximum 255\n",
+            "Can  x.io/v1  narrower  deploy/can-definition.yaml\n    `spec.old`: removed",
             "Jar  x.io/v1  readable  no CRD is committed\n",
             "4 kinds, 4 readable",
         ],

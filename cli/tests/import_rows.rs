@@ -323,7 +323,7 @@ fn keys_of_other_types_are_ignored() {
     let ran = import(&original).1.ok();
     let row = row_of(&ran, "CRD cups.crew.example.com ");
     assert!(
-        row.ends_with("better   `.spec.beans`: `items` has no effect on an object, and is left out; `.spec.size`: `minLength` has no effect on an integer, and is left out"),
+        row.ends_with("better   `spec.beans`: `items` has no effect on an object, and is left out; `spec.size`: `minLength` has no effect on an integer, and is left out"),
         "{row}"
     );
 }

@@ -45,7 +45,10 @@ fn compare_names(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
         }
     };
     differs("scope-changed", "spec.scope", &old["scope"], &new["scope"]);
-    let (before, after) = (&old["names"], &new["names"]);
+    let (before, after) = (
+        &with_default_names(&old["names"]),
+        &with_default_names(&new["names"]),
+    );
     differs("kind-changed", "spec.names.kind", &before["kind"], &after["kind"]);
     differs(
         "list-kind-changed",
@@ -68,6 +71,21 @@ fn compare_names(old: &Value, new: &Value, place: &Place) -> Vec<Change> {
         }
     }
     changes
+}
+
+/// Adds the names that the API server derives from the kind.
+fn with_default_names(names: &Value) -> Value {
+    let mut names = names.clone();
+    let kind = text(&names["kind"]);
+    for (key, default) in [
+        ("singular", kind.to_lowercase()),
+        ("listKind", format!("{kind}List")),
+    ] {
+        if names[key].as_str().is_none_or(str::is_empty) && !kind.is_empty() {
+            names[key] = default.into();
+        }
+    }
+    names
 }
 
 fn names(value: &Value) -> BTreeSet<String> {

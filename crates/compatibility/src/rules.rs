@@ -95,7 +95,8 @@ pub const RULES: &[Rule] = &[
     plain("required-removed", Risky, &[Readers], "clients may expect the field in each object"),
     searched("type-changed", Breaking, Breaking, &[Readers], "values of the old type are refused"),
     plain("type-widened", Risky, &[Readers], "clients may not decode the new values"),
-    searched("nullable-removed", Breaking, Risky, &[], "`null` is refused or dropped"),
+    searched("nullable-removed", Breaking, Risky, &[], "`null` is refused, or replaced by the default"),
+    searched("null-dropped", Breaking, Risky, &[], "clients read no field instead of `null`"),
     plain("nullable-added", Risky, &[Readers], "clients may not decode `null`"),
     plain("description-changed", Compatible, &[], "the API server ignores it"),
     // Constraints.
@@ -121,6 +122,7 @@ pub const RULES: &[Rule] = &[
     searched("format-changed", Breaking, Risky, &[Readers], "other values are refused, and clients may not decode the new ones"),
     plain("format-removed", Compatible, &[], "all old values remain valid"),
     plain("format-ignored", Compatible, &[], "the API server does not know the format"),
+    plain("key-ignored", Compatible, &[], "the API server applies the key to values of other types"),
     searched("alternatives-added", Breaking, Risky, &[], "objects that fit no alternative are refused"),
     searched("alternatives-changed", Breaking, Risky, &[], "whether all old objects fit is decided by examples only"),
     plain("alternatives-removed", Compatible, &[], "all old values remain valid"),

@@ -118,6 +118,18 @@ fn changes_are_judged_alone() {
     );
 }
 
+/// The API server fills in the names that a CRD leaves out.
+#[test]
+fn default_names_are_no_change() {
+    let named = cases::crd(&cases::object(&serde_json::json!({ "type": "object" })));
+    let mut unnamed = named.clone();
+    let names = unnamed["spec"]["names"].as_object_mut().expect("names");
+    names.retain(|key, _| key != "singular" && key != "listKind");
+    for (old, new) in [(&named, &unnamed), (&unnamed, &named)] {
+        assert_eq!(compare(&[old.clone()], &[new.clone()]), Ok(Vec::new()));
+    }
+}
+
 /// Objects with a status are stored without it first, which needs a valid `spec`.
 #[test]
 fn objects_with_status_have_valid_spec() {

@@ -6,7 +6,7 @@ use serde_json::Number;
 
 use crate::Schema;
 use crate::apply::drop_implied_bounds;
-use crate::literal::misplaced;
+use crate::literal::misplaced_keys;
 use crate::number::as_float;
 
 /// A key removed by [`remove_idle_keys`].
@@ -37,7 +37,7 @@ fn remove_at(schema: &mut Schema, path: &mut String, removed: &mut Vec<IdleKey>)
         });
     };
     let this = schema.noun();
-    for (key, noun) in misplaced(schema) {
+    for (key, noun) in misplaced_keys(schema) {
         key.clear(schema);
         let key = key.name;
         note(format!(
@@ -118,10 +118,10 @@ mod tests {
             let mut keys = every.clone();
             keys["type"] = name.into();
             let mut schema: Schema = serde_json::from_value(keys).expect("a schema");
-            let count = misplaced(&schema).len();
+            let count = misplaced_keys(&schema).len();
             assert!(count > 10, "{name}: {count}");
             assert_eq!(remove_idle_keys(&mut schema).len(), count, "{name}");
-            assert!(misplaced(&schema).is_empty());
+            assert!(misplaced_keys(&schema).is_empty());
         }
         check(
             json!({"type": "object", "properties": {"a": {"type": "array", "minLength": 1, "items": {

@@ -69,7 +69,7 @@ pub use keys::{Access, Form, KEYS, Key, Role, Root, Side, SizePair, Subject};
 pub use known::{is_known, is_quantity, known};
 #[cfg(feature = "schemars")]
 pub use kube_quirks::undo_kube_quirks;
-pub use literal::{SchemaError, check_literal};
+pub use literal::{SchemaError, check_literal, misplaced_keys};
 pub use markers::{Markers, OneOf, Topology};
 pub use notes::{Closed, DescriptorSlot, DropsObjectMeta, IsReported, KeyForm, LacksDefault};
 pub use number::compare_numbers;

@@ -51,7 +51,7 @@ impl Schema {
 pub fn check_literal(schema: &Schema) -> Vec<Diagnostic<String>> {
     let mut diagnostics = Vec::new();
     visit(schema, &mut String::new(), &mut |schema, path| {
-        for (key, noun) in misplaced(schema) {
+        for (key, noun) in misplaced_keys(schema) {
             let this = schema.noun();
             let key = key.name;
             let message = format!("`{key}` applies to {noun}; this value is {this}");
@@ -188,8 +188,8 @@ fn visit(schema: &Schema, path: &mut String, look: &mut dyn FnMut(&Schema, &str)
 }
 
 /// Returns the keys that don't apply to a value of this type, each with a noun for the values that
-/// the key does apply to (e.g. `strings`).
-pub(crate) fn misplaced(schema: &Schema) -> Vec<(&'static Key, &'static str)> {
+/// the key does apply to (e.g. `strings`). The API server ignores them.
+pub fn misplaced_keys(schema: &Schema) -> Vec<(&'static Key, &'static str)> {
     let Some(found) = schema.schema_type else {
         return Vec::new();
     };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_compatibility::Budget;
 use rbuilder_generator::{Findings, KindOutcome, KindSummary, Sources};
 
 use super::committed::{CommittedCrd, CommittedCrds, find_committed};
@@ -132,9 +133,10 @@ pub(super) fn examine(plan: &Plan, tree: &Tree, request: &Request, places: &Know
     let mut committed = find_committed(tree)?;
     places.sort(&mut committed);
     let mut comparisons: BTreeMap<String, Comparison> = BTreeMap::new();
+    let budget = Budget::default();
     // To save memory, compare and drop each CRD as soon as it is generated.
     let (sources, mut found) = manifests::generate_in_memory(plan, tree, request, &mut |file| {
-        if let Some(comparison) = compare(&committed, &file.text) {
+        if let Some(comparison) = compare(&committed, &file.text, &budget) {
             comparisons.insert(file.path, comparison);
         }
     })?;
@@ -219,7 +221,7 @@ fn find_existing(committed: &CommittedCrds, kind: &KindSummary) -> Option<Existi
     })
 }
 
-fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
+fn compare(committed: &CommittedCrds, generated: &str, budget: &Budget) -> Option<Comparison> {
     let new = rbuilder_yaml::parse_value(generated).ok()?;
     let name = new["metadata"]["name"].as_str()?.to_owned();
     let (group, kind) = (
@@ -232,7 +234,7 @@ fn compare(committed: &CommittedCrds, generated: &str) -> Option<Comparison> {
         find_by_kind(committed, group, kind)?
     };
     let old = committed.get(&name)?.first()?.value.as_ref()?;
-    Some(Comparison::of(old, &new))
+    Some(Comparison::of(old, &new, budget))
 }
 
 fn state(

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use rbuilder_compatibility::Budget;
 use rbuilder_kubernetes::crd::Crd;
 use rbuilder_kubernetes::rbac::{Permission, permissions_of};
 use serde_json::Value;
@@ -42,6 +43,7 @@ pub(super) fn compare(
 }
 
 fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Report) -> Result<()> {
+    let budget = Budget::default();
     for found in original.definitions() {
         let (path, crd) = (found.path, found.crd);
         let (group, plural) = (Crd::of(crd).group(), Crd::of(crd).plural());
@@ -59,7 +61,12 @@ fn compare_crds(original: &GoProject, plan: &Plan, tree: &Tree, report: &mut Rep
             );
             continue;
         };
-        let comparison = Comparison::of(crd, generated);
+        // A patch of the Go project adds the webhook that converts, and PROJECT records it instead.
+        let mut crd = crd.clone();
+        if crd["spec"]["conversion"].is_null() {
+            crd["spec"]["conversion"] = generated["spec"]["conversion"].clone();
+        }
+        let comparison = Comparison::of(&crd, generated, &budget);
         match comparison.verdict() {
             Verdict::Same => {
                 let idle = comparison.idle_keys();

@@ -1,6 +1,7 @@
 //! Tells which definition of a kind has the existing CRD, if several packages define the kind.
 
 use anyhow::Result;
+use rbuilder_compatibility::Budget;
 use rbuilder_generator::{Duplicate, FileRange, Findings, KEEP_ONE, KindSummary};
 use serde_json::Value;
 
@@ -36,10 +37,12 @@ pub(in crate::commands) fn compare_duplicates(
 }
 
 fn advise(kind: &KindSummary, crd: &ExistingCrd, sources: &TreeSources) -> String {
+    let budget = Budget::default();
     let is_equal = |duplicate: &&Duplicate| {
         let text = duplicate.crd.as_deref();
         let printed = text.and_then(|text| rbuilder_yaml::parse_value(text).ok());
-        printed.is_some_and(|printed| Comparison::of(&crd.value, &printed).verdict() == Verdict::Same)
+        printed
+            .is_some_and(|printed| Comparison::of(&crd.value, &printed, &budget).verdict() == Verdict::Same)
     };
     let (equal, others): (Vec<&Duplicate>, Vec<&Duplicate>) = kind.duplicates.iter().partition(is_equal);
     let places = |list: &[&Duplicate]| {

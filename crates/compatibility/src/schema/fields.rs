@@ -62,7 +62,11 @@ impl Comparison {
             }
             let field = path.field(name);
             match (member(old, name), member(new, name)) {
-                (Some(before), Some(after)) => self.compare(&before, &after, &field),
+                (Some(before), Some(after)) => {
+                    self.drops_null = new.properties.contains_key(name) && !new.required.contains(name);
+                    self.compare(&before, &after, &field);
+                    self.drops_null = false;
+                }
                 (Some(before), None) => {
                     let probe = Probe::Values {
                         path: field.clone(),

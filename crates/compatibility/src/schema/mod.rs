@@ -9,7 +9,7 @@ mod validations;
 
 use std::borrow::Cow;
 
-use rbuilder_schema::{Cel, KEYS, Role, Schema, SchemaType};
+use rbuilder_schema::{Cel, KEYS, Role, Schema, SchemaType, misplaced_keys};
 use serde_json::Value;
 
 pub(crate) use self::alone::Alone;
@@ -74,6 +74,8 @@ struct Comparison {
     /// Whether a default of the current value or of one around it has changed, so that the new one
     /// may contain fields that the old schema lacks.
     is_filled_differently: bool,
+    /// Whether the API server drops `null` instead of the current value.
+    drops_null: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,9 +165,11 @@ impl Comparison {
     }
 
     fn compare_nodes(&mut self, old: &Schema, new: &Schema, path: &Path) {
+        let drops_null = std::mem::take(&mut self.drops_null);
         self.compare_words(old, new);
-        let (before, after) = (Kind::of(old), Kind::of(new));
-        let mut old = Cow::Borrowed(old);
+        let (mut old, new) = self.without_misplaced_keys(old, new, path);
+        let new = new.as_ref();
+        let (before, after) = (Kind::of(&old), Kind::of(new));
         if before != after {
             let message = format!("{} instead of {}", after.describe(), before.describe());
             if !before.fits(after) {
@@ -179,7 +183,7 @@ impl Comparison {
             }
         }
         let old = old.as_ref();
-        self.compare_nullable(old, new, path);
+        self.compare_nullable(old, new, path, drops_null);
         self.compare_constraints(old, new, path);
         self.compare_alternatives(old, new, path);
         self.compare_defaults(old, new, path);
@@ -197,20 +201,41 @@ impl Comparison {
         self.descriptions += usize::from(words.any(|key| !key.is_same(old, new)));
     }
 
-    fn compare_nullable(&mut self, old: &Schema, new: &Schema, path: &Path) {
+    /// Removes the keys that apply to values of other types. Adds a difference for each that only
+    /// one of the schemas has.
+    fn without_misplaced_keys<'s>(
+        &mut self,
+        old: &'s Schema,
+        new: &'s Schema,
+        path: &Path,
+    ) -> (Cow<'s, Schema>, Cow<'s, Schema>) {
+        let mut trimmed = (Cow::Borrowed(old), Cow::Borrowed(new));
+        for (schema, other, trimmed) in [(old, new, &mut trimmed.0), (new, old, &mut trimmed.1)] {
+            let noun = schema.schema_type.map(SchemaType::noun).unwrap_or_default();
+            for (key, _) in misplaced_keys(schema) {
+                key.clear(trimmed.to_mut());
+                if !key.is_set(other) {
+                    let message = format!("`{}` has no effect on {noun}", key.name);
+                    self.add("key-ignored", path, message, Probe::Nothing);
+                }
+            }
+        }
+        trimmed
+    }
+
+    fn compare_nullable(&mut self, old: &Schema, new: &Schema, path: &Path, drops_null: bool) {
         if old.nullable && !new.nullable {
+            let (name, message) = match drops_null && new.default.is_none() {
+                true => ("null-dropped", "`null` is dropped"),
+                false => ("nullable-removed", "`null` is not allowed"),
+            };
             let probe = Probe::Values {
                 path: path.clone(),
                 candidates: vec![Candidate::Value(Value::Null)],
                 reads: true,
                 alone: Alone::at(path, with_keys(old, new, &["nullable"])),
             };
-            self.add(
-                "nullable-removed",
-                path,
-                "`null` is not allowed".to_owned(),
-                probe,
-            );
+            self.add(name, path, message.to_owned(), probe);
         }
         if !old.nullable && new.nullable {
             self.add(
