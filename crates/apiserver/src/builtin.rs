@@ -12,7 +12,7 @@ use super::kinds::{Definition, ResourceId, Scale, Source, Version};
 ///
 /// Contains the stable versions served by the Kubernetes release in `rbuilder_catalogue::versions`.
 /// The trait `generation` marks kinds with a `metadata.generation`. `review` marks kinds whose
-/// objects get a response but are not stored.
+/// objects get a response but are not stored. `all` marks kinds of `kubectl get all`.
 const TABLE: &str = "
 - v1 ConfigMap configmaps namespaced cm
 - v1 Endpoints endpoints namespaced ep
@@ -22,28 +22,28 @@ const TABLE: &str = "
 - v1 Node nodes status no
 - v1 PersistentVolumeClaim persistentvolumeclaims namespaced,status pvc
 - v1 PersistentVolume persistentvolumes status pv
-- v1 Pod pods namespaced,status,generation po
+- v1 Pod pods namespaced,status,generation,all po
 - v1 PodTemplate podtemplates namespaced,generation -
-- v1 ReplicationController replicationcontrollers namespaced,scale,status,generation rc
+- v1 ReplicationController replicationcontrollers namespaced,scale,status,generation,all rc
 - v1 ResourceQuota resourcequotas namespaced,status quota
 - v1 Secret secrets namespaced -
 - v1 ServiceAccount serviceaccounts namespaced sa
-- v1 Service services namespaced,status svc
+- v1 Service services namespaced,status,all svc
 apiregistration.k8s.io v1 APIService apiservices status -
 apps v1 ControllerRevision controllerrevisions namespaced -
-apps v1 DaemonSet daemonsets namespaced,status,generation ds
-apps v1 Deployment deployments namespaced,scale,status,generation deploy
-apps v1 ReplicaSet replicasets namespaced,scale,status,generation rs
-apps v1 StatefulSet statefulsets namespaced,scale,status,generation sts
+apps v1 DaemonSet daemonsets namespaced,status,generation,all ds
+apps v1 Deployment deployments namespaced,scale,status,generation,all deploy
+apps v1 ReplicaSet replicasets namespaced,scale,status,generation,all rs
+apps v1 StatefulSet statefulsets namespaced,scale,status,generation,all sts
 events.k8s.io v1 Event events namespaced ev
 authentication.k8s.io v1 SelfSubjectReview selfsubjectreviews review -
 authentication.k8s.io v1 TokenReview tokenreviews review -
 authorization.k8s.io v1 LocalSubjectAccessReview localsubjectaccessreviews namespaced,review -
 authorization.k8s.io v1 SelfSubjectAccessReview selfsubjectaccessreviews review -
 authorization.k8s.io v1 SubjectAccessReview subjectaccessreviews review -
-autoscaling v2 HorizontalPodAutoscaler horizontalpodautoscalers namespaced,status,generation hpa
-batch v1 CronJob cronjobs namespaced,status,generation cj
-batch v1 Job jobs namespaced,status,generation -
+autoscaling v2 HorizontalPodAutoscaler horizontalpodautoscalers namespaced,status,generation,all hpa
+batch v1 CronJob cronjobs namespaced,status,generation,all cj
+batch v1 Job jobs namespaced,status,generation,all -
 certificates.k8s.io v1 CertificateSigningRequest certificatesigningrequests status csr
 networking.k8s.io v1 IngressClass ingressclasses generation -
 networking.k8s.io v1 Ingress ingresses namespaced,status,generation ing
@@ -112,6 +112,7 @@ fn definition(row: &str, catalogue: &Arc<Catalogue<'static>>) -> Option<Definiti
             .filter(|name| *name != "-")
             .map(str::to_owned)
             .collect(),
+        categories: has("all").then(|| "all".to_owned()).into_iter().collect(),
         namespaced: has("namespaced"),
         custom: false,
         counts_generation: has("generation"),

@@ -49,6 +49,9 @@ impl State {
                 found["apiVersion"] = "v1".into();
                 Some(found)
             }
+            ["openapi", "v3"] => Some(self.openapi_index()),
+            ["openapi", "v3", "api", version] => self.openapi("", version),
+            ["openapi", "v3", "apis", group, version] => self.openapi(group, version),
             ["api", version] => self.resources("", version),
             ["apis", group, version] => self.resources(group, version),
             _ => None,
@@ -56,7 +59,7 @@ impl State {
     }
 
     /// Versions of each group, preferred version first.
-    fn groups(&self) -> BTreeMap<&str, Vec<&str>> {
+    pub(super) fn groups(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for definition in self.kinds() {
             let versions = groups.entry(&definition.id.group).or_default();
@@ -75,7 +78,7 @@ impl State {
         groups
     }
 
-    fn kinds_in(&self, group: &str, version: &str) -> Vec<(&Arc<Definition>, &Version)> {
+    pub(super) fn kinds_in(&self, group: &str, version: &str) -> Vec<(&Arc<Definition>, &Version)> {
         let kinds = self.kinds().filter(|definition| definition.id.group == group);
         kinds
             .filter_map(|definition| Some((definition, definition.version(version)?)))
@@ -144,10 +147,14 @@ fn subresources(version: &Version) -> Vec<&'static str> {
 
 fn describe(definition: &Definition, version: &Version) -> Vec<Value> {
     let plural = &definition.id.plural;
-    let mut found = vec![json!({
+    let mut own = json!({
         "name": plural, "singularName": definition.singular, "namespaced": definition.namespaced,
         "kind": definition.kind, "verbs": verbs(definition), "shortNames": definition.short_names,
-    })];
+    });
+    if !definition.categories.is_empty() {
+        own["categories"] = json!(definition.categories);
+    }
+    let mut found = vec![own];
     for subresource in subresources(version) {
         let mut entry = json!({
             "name": format!("{plural}/{subresource}"), "singularName": "", "namespaced": definition.namespaced,
@@ -179,6 +186,7 @@ fn describe_aggregated(definition: &Definition, version: &Version) -> Value {
         "resource": definition.id.plural, "responseKind": own,
         "scope": if definition.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": definition.singular, "verbs": verbs(definition),
-        "shortNames": definition.short_names, "subresources": subresources.collect::<Vec<_>>(),
+        "shortNames": definition.short_names, "categories": definition.categories,
+        "subresources": subresources.collect::<Vec<_>>(),
     })
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::identity::groups_of;
 use super::kinds::{ResourceId, string_at};
-use super::roles::Grant;
+use super::roles::{Grant, Roles};
 use super::store::State;
 use super::write::Writer;
 
@@ -60,12 +60,23 @@ impl State {
         if definition.id.group != RBAC || definition.custom || writer.request.by_admin {
             return Ok(());
         }
-        let Some(user) = self.roles.user().map(str::to_owned) else {
-            return Ok(());
-        };
         if old.is_some_and(|old| changes_only_ownership(old, object)) {
             return Ok(());
         }
+        if let Some(user) = &writer.request.user {
+            return self.check_rights(&mut self.roles_of(user), writer, object);
+        }
+        let mut roles = std::mem::take(&mut self.roles);
+        let checked = self.check_rights(&mut roles, writer, object);
+        self.roles = roles;
+        checked
+    }
+
+    fn check_rights(&self, roles: &mut Roles, writer: Writer<'_>, object: &Value) -> Result<(), Failure> {
+        let definition = writer.definition;
+        let Some(user) = roles.user().map(str::to_owned) else {
+            return Ok(());
+        };
         let namespace = writer.request.namespace.as_deref();
         let name = string_at(object, "/metadata/name");
         let is_binding = definition.kind.ends_with("Binding");
@@ -79,14 +90,14 @@ impl State {
             // A request to create a role has no name.
             false => ("escalate", writer.request.name.as_deref()),
         };
-        if self.roles.may_raise(verb, resource, namespace, role) {
+        if roles.may_raise(verb, resource, namespace, role) {
             return Ok(());
         }
         let rules = match is_binding {
             true => self.rules_of(writer, resource, string_at(object, "/roleRef/name"))?,
             false => Rule::list(object),
         };
-        let missing = missing_rights(&rules, self.roles.grants_in(namespace));
+        let missing = missing_rights(&rules, roles.grants_in(namespace));
         if missing.is_empty() {
             return Ok(());
         }
@@ -99,7 +110,7 @@ impl State {
         );
         let mut request = writer.request.clone();
         request.name = Some(name.to_owned());
-        self.roles.escalations.insert(Escalation {
+        roles.escalations.insert(Escalation {
             request: request.to_string(),
             resource,
             verb,

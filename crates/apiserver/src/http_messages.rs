@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use super::routes::Headers;
 
+/// The error of a request that gets no response.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// A response body. In a watch, each frame is a line with one event.
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 

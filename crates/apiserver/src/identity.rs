@@ -1,18 +1,81 @@
 //! Reviews of users, tokens and access, and the tokens of service accounts.
 
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac_sha256::HMAC;
+use rbuilder_kubernetes::rbac::{Permission, Target};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::kinds::ResourceId;
+use super::kinds::{ResourceId, string_at};
+use super::request::Request;
 use super::roles::Roles;
 use super::store::State;
 use super::write::Writer;
 
-/// Start of the tokens that this server issues. Real tokens are signed.
+/// Start of the tokens that this server issues.
 const TOKEN: &str = "fake-token";
 const HOUR: i64 = 3600;
 
-const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+pub(super) const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// Members may do everything.
+pub(super) const ADMINS: &str = "system:masters";
+
+/// Who sends a request to a server that is open to several users.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct User {
+    pub(super) name: String,
+    pub(super) groups: Vec<String>,
+}
+
+impl User {
+    pub(super) fn is_admin(&self) -> bool {
+        self.groups.iter().any(|group| group == ADMINS)
+    }
+}
+
+/// Signs the tokens of service accounts. Servers inside a test need none: their tokens are readable
+/// and the same in each run.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "serve"), allow(dead_code))]
+pub(super) struct TokenKey([u8; 32]);
+
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenKey")
+    }
+}
+
+impl TokenKey {
+    #[cfg(feature = "serve")]
+    pub(super) fn new(key: [u8; 32]) -> Self {
+        Self(key)
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        let claims = claims.to_string();
+        let signature = HMAC::mac(&claims, self.0);
+        format!(
+            "{TOKEN}.{}.{}",
+            URL_SAFE_NO_PAD.encode(claims),
+            URL_SAFE_NO_PAD.encode(signature)
+        )
+    }
+
+    /// The claims of a token that was signed with this key.
+    fn verify(&self, token: &str) -> Option<Value> {
+        let (claims, signature) = token.strip_prefix(TOKEN)?.strip_prefix('.')?.rsplit_once('.')?;
+        let claims = URL_SAFE_NO_PAD.decode(claims).ok()?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        let expected = HMAC::mac(&claims, self.0);
+        // Compare hashes, so that the time of the comparison tells nothing about the signature.
+        let is_valid = hmac_sha256::Hash::hash(&signature) == hmac_sha256::Hash::hash(&expected);
+        is_valid.then(|| serde_json::from_slice(&claims).ok())?
+    }
+}
 
 /// The groups of an authenticated user.
 pub(super) fn groups_of(user: &str) -> Vec<String> {
@@ -35,11 +98,19 @@ impl State {
         let roles = &self.roles;
         let is_operator = roles.user().is_some() && !writer.request.by_admin;
         let asks_about_operator = || roles.user().is_some_and(|user| object["spec"]["user"] == user);
-        object["status"] = match writer.definition.kind.as_str() {
-            "SelfSubjectReview" => json!({ "userInfo": user_info(roles, is_operator) }),
-            "TokenReview" => self.review_token(&object["spec"])?,
-            "SelfSubjectAccessReview" if is_operator => roles.review(&object["spec"]),
-            "SubjectAccessReview" | "LocalSubjectAccessReview" if asks_about_operator() => {
+        let user = writer.request.user.as_deref();
+        object["status"] = match (writer.definition.kind.as_str(), user) {
+            ("SelfSubjectReview", Some(user)) => {
+                json!({ "userInfo": { "username": user.name, "groups": user.groups } })
+            }
+            ("SelfSubjectAccessReview", Some(user)) => self.review_access(user, &object["spec"]),
+            ("SubjectAccessReview" | "LocalSubjectAccessReview", Some(_)) => {
+                self.review_access(&reviewed_user(&object["spec"]), &object["spec"])
+            }
+            ("SelfSubjectReview", None) => json!({ "userInfo": user_info(roles, is_operator) }),
+            ("TokenReview", _) => self.review_token(&object["spec"])?,
+            ("SelfSubjectAccessReview", None) if is_operator => roles.review(&object["spec"]),
+            ("SubjectAccessReview" | "LocalSubjectAccessReview", None) if asks_about_operator() => {
                 roles.review(&object["spec"])
             }
             _ => json!({ "allowed": true }),
@@ -53,12 +124,7 @@ impl State {
             let message = "token is required for TokenReview in authentication";
             return Err(Failure::bad_request(message));
         }
-        let mut parts = token.split('.');
-        let account = match (parts.next(), parts.next(), parts.next(), parts.next()) {
-            (Some(TOKEN), Some(namespace), Some(name), None) => self.account(namespace, name),
-            _ => None,
-        };
-        let Some(account) = account else {
+        let Some(account) = self.account_of(token) else {
             return Ok(json!({ "user": {}, "error": "invalid bearer token" }));
         };
         let metadata = &account["metadata"];
@@ -74,25 +140,77 @@ impl State {
         }))
     }
 
+    fn review_access(&self, user: &User, spec: &Value) -> Value {
+        if user.is_admin() {
+            return json!({ "allowed": true });
+        }
+        let roles = self.roles_of(user);
+        let path = &spec["nonResourceAttributes"];
+        if path.is_null() {
+            return roles.review(spec);
+        }
+        let access = Permission {
+            namespace: None,
+            target: Target::Url(string_at(path, "/path").to_owned()),
+            verb: string_at(path, "/verb").to_owned(),
+        };
+        json!({ "allowed": roles.allow(&access) })
+    }
+
+    /// Fails unless the roles in the store permit a user's request.
+    pub(super) fn authorize(&self, user: &User, request: &Request) -> Result<(), Failure> {
+        match user.is_admin() {
+            true => Ok(()),
+            false => self.roles_of(user).check(super::roles::Permission::of(request)),
+        }
+    }
+
+    /// The existing service account to which a valid token was issued.
+    pub(super) fn account_of(&self, token: &str) -> Option<&Value> {
+        let Some(key) = &self.token_key else {
+            let mut parts = token.split('.');
+            return match (parts.next(), parts.next(), parts.next(), parts.next()) {
+                (Some(TOKEN), Some(namespace), Some(name), None) => self.account(namespace, name),
+                _ => None,
+            };
+        };
+        let claims = key.verify(token)?;
+        let account = self.account(string_at(&claims, "/namespace"), string_at(&claims, "/name"))?;
+        let is_valid =
+            claims["expires"].as_i64()? > self.seconds() && claims["uid"] == account["metadata"]["uid"];
+        is_valid.then_some(account)
+    }
+
     fn account(&self, namespace: &str, name: &str) -> Option<&Value> {
         let id = ResourceId::new("", "serviceaccounts");
         let found = self.get(&id, &(namespace.to_owned(), name.to_owned()))?;
         Some(found)
     }
 
-    /// Issues a token for a service account. Only reviews of this server accept it.
+    /// Issues a token for a service account. Only this server accepts it.
     pub(super) fn request_token(&self, writer: Writer<'_>) -> Result<Value, Failure> {
         let account = self.named(writer.request)?;
         let metadata = &account["metadata"];
         let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str());
         let spec = &writer.request.body["spec"];
         let seconds = spec["expirationSeconds"].as_i64().unwrap_or(HOUR);
+        let token = match &self.token_key {
+            Some(key) => key.sign(&json!({
+                "namespace": namespace, "name": name, "uid": metadata["uid"],
+                "expires": self.seconds().saturating_add(seconds),
+            })),
+            None => format!(
+                "{TOKEN}.{}.{}",
+                namespace.unwrap_or_default(),
+                name.unwrap_or_default()
+            ),
+        };
         let mut issued = json!({
             "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
             "metadata": { "name": name, "namespace": namespace, "creationTimestamp": self.now() },
             "spec": { "audiences": spec["audiences"], "expirationSeconds": seconds, "boundObjectRef": spec["boundObjectRef"] },
             "status": {
-                "token": format!("{TOKEN}.{}.{}", namespace.unwrap_or_default(), name.unwrap_or_default()),
+                "token": token,
                 "expirationTimestamp": self.now_after(seconds),
             },
         });
@@ -100,6 +218,15 @@ impl State {
             issued["spec"]["audiences"] = json!(["https://kubernetes.default.svc"]);
         }
         Ok(issued)
+    }
+}
+
+/// The user that an access review is about.
+fn reviewed_user(spec: &Value) -> User {
+    let groups = spec["groups"].as_array().into_iter().flatten();
+    User {
+        name: string_at(spec, "/user").to_owned(),
+        groups: groups.filter_map(Value::as_str).map(str::to_owned).collect(),
     }
 }
 

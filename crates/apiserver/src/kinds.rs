@@ -67,6 +67,8 @@ pub(super) struct Definition {
     pub(super) list_kind: String,
     pub(super) singular: String,
     pub(super) short_names: Vec<String>,
+    /// Groups of kinds in kubectl, e.g. `all`.
+    pub(super) categories: Vec<String>,
     pub(super) namespaced: bool,
     pub(super) custom: bool,
     pub(super) counts_generation: bool,
@@ -147,6 +149,7 @@ impl Definition {
             singular: kind.to_lowercase(),
             kind: kind.clone(),
             short_names: Vec::new(),
+            categories: Vec::new(),
             namespaced: *is_namespaced,
             custom: true,
             counts_generation: true,
@@ -167,14 +170,18 @@ impl Definition {
             return Err("must have exactly one version marked as storage version".to_owned());
         };
         let id = ResourceId::new(view.group(), view.plural());
-        let short_names = view.names()["shortNames"].as_array().into_iter().flatten();
+        let texts = |field: &str| {
+            let texts = view.names()[field].as_array().into_iter().flatten();
+            texts.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
         Ok(Self {
             conversion: ConversionHook::of_crd(crd, &id).map(Arc::new),
             id,
             kind: kind.to_owned(),
             list_kind: name("listKind").map_or_else(|| format!("{kind}List"), str::to_owned),
             singular: name("singular").map_or_else(|| kind.to_lowercase(), str::to_owned),
-            short_names: short_names.filter_map(Value::as_str).map(str::to_owned).collect(),
+            short_names: texts("shortNames"),
+            categories: texts("categories"),
             namespaced: view.scope() == "Namespaced",
             custom: true,
             counts_generation: true,
@@ -298,6 +305,20 @@ impl Version {
             ),
             Source::Catalogue { .. } => None,
         }
+    }
+
+    /// The schema with descriptions. The catalogue has those of built-in kinds.
+    pub(super) fn described_schema(&self, catalogue: &Catalogue<'_>) -> Value {
+        let built_in;
+        let schema = match &*self.source {
+            Source::Judged { .. } => self.schema(),
+            Source::Catalogue { path, .. } => {
+                let found = catalogue.schema(path);
+                built_in = with_metadata(found.map(|schema| with_inner_metadata(&schema)));
+                &built_in
+            }
+        };
+        serde_json::to_value(schema).unwrap_or_default()
     }
 
     pub(super) fn schema(&self) -> &Schema {

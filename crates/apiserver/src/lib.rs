@@ -57,6 +57,9 @@ mod identity;
 mod inspect;
 mod kinds;
 mod managers;
+#[cfg(feature = "serve")]
+mod media_types;
+mod openapi;
 mod parameters;
 mod past;
 mod patch;
@@ -70,6 +73,8 @@ mod roles;
 mod routes;
 mod scale;
 mod selectors;
+#[cfg(feature = "serve")]
+mod serve;
 mod server;
 mod services;
 mod shards;
@@ -85,12 +90,14 @@ mod webhooks;
 mod write;
 
 pub use fault::Fault;
-pub use http_messages::ResponseBody;
+pub use http_messages::{BoxError, ResponseBody};
 pub use inspect::StoredObject;
 pub use kinds::KindNames;
 pub use rbuilder_catalogue::Minor;
 pub use request::{Request, Verb};
 pub use roles::{OWN_NAMESPACE, Permission};
+#[cfg(feature = "serve")]
+pub use serve::{Listen, ServedApi};
 pub use server::ApiServer;
 pub use webhooks::WebhookHandler;
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use http::Method;
 use hyper::body::Bytes;
 use serde_json::Value;
 
+use super::identity::User;
 use super::kinds::ResourceId;
 
 /// The verb of a request, as in RBAC rules.
@@ -82,6 +84,8 @@ pub struct Request {
     pub(super) text: Bytes,
     /// Whether the request was sent by an administrator, see [`ApiServer::call`](super::ApiServer::call).
     pub by_admin: bool,
+    /// The sender, if the server is open to several users.
+    pub(super) user: Option<Arc<User>>,
     /// The response's status code; 0 if there was no response, see
     /// [`Fault::disconnect`](super::Fault::disconnect).
     pub code: u16,
@@ -185,6 +189,7 @@ impl Request {
             duplicates: Vec::new(),
             text: Bytes::new(),
             by_admin: false,
+            user: None,
             code: 0,
         })
     }

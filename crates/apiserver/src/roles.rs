@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use super::escalation::{Escalation, RBAC};
 use super::failure::Failure;
+use super::identity::{SERVICE_ACCOUNT, User};
 use super::kinds::{ResourceId, string_at};
 use super::request::{Request, Verb, write_target};
+use super::store::State;
 
 /// Scaffolds use the namespace `system`, which kustomize replaces.
 const PLACEHOLDER: &str = "system";
@@ -250,7 +252,7 @@ impl Roles {
     }
 
     /// Unlike a [`Permission`], it may have a verb of which no request consists.
-    fn allow(&self, access: &Access) -> bool {
+    pub(super) fn allow(&self, access: &Access) -> bool {
         self.grants_in(access.namespace.as_deref())
             .any(|grant| grant.rule.grants(&access.verb, &access.target))
     }
@@ -380,6 +382,55 @@ impl Roles {
         }
         unused
     }
+}
+
+impl State {
+    /// What the roles and bindings in the store grant to a user.
+    pub(super) fn roles_of(&self, user: &User) -> Roles {
+        let mut grants = Vec::new();
+        for plural in ["clusterrolebindings", "rolebindings"] {
+            for ((namespace, _), binding) in self.objects(&ResourceId::new(RBAC, plural)) {
+                if !binds(binding, user, namespace) {
+                    continue;
+                }
+                let (plural, place) = match string_at(binding, "/roleRef/kind") {
+                    "Role" => ("roles", namespace.clone()),
+                    _ => ("clusterroles", String::new()),
+                };
+                let key = (place, string_at(binding, "/roleRef/name").to_owned());
+                let role = self.get(&ResourceId::new(RBAC, plural), &key);
+                let rules = role.map(|role| Rule::list(role)).unwrap_or_default();
+                grants.extend(rules.into_iter().map(|rule| Grant {
+                    role: key.1.clone(),
+                    namespace: (!namespace.is_empty()).then(|| namespace.clone()),
+                    rule,
+                }));
+            }
+        }
+        Roles {
+            user: user.name.clone(),
+            grants: Some(grants),
+            ..Roles::default()
+        }
+    }
+}
+
+/// Whether a binding has a user among its subjects.
+fn binds(binding: &Value, user: &User, namespace: &str) -> bool {
+    let mut subjects = binding["subjects"].as_array().into_iter().flatten();
+    subjects.any(|subject| {
+        let name = string_at(subject, "/name");
+        match string_at(subject, "/kind") {
+            "User" => name == user.name,
+            "Group" => user.groups.iter().any(|group| group == name),
+            "ServiceAccount" => {
+                let own = string_at(subject, "/namespace");
+                let own = if own.is_empty() { namespace } else { own };
+                user.name == format!("{SERVICE_ACCOUNT}{own}:{name}")
+            }
+            _ => false,
+        }
+    })
 }
 
 // `place` is `None` for ClusterRoleBindings, which have no namespace.

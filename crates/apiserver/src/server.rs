@@ -11,14 +11,14 @@ use rbuilder_catalogue::Minor;
 use rbuilder_judge::MOST_BYTES;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
-use tower::BoxError;
 
 use super::collect::Collector;
 use super::failure::Failure;
 use super::fault::{self, Effect, Fault};
 use super::http_messages::{
-    ResponseBody, json_response, no_such_path, parse_body, read_headers, response, text_response,
+    BoxError, ResponseBody, json_response, no_such_path, parse_body, read_headers, response, text_response,
 };
+use super::identity::User;
 use super::kinds::{Definition, KindNames, ResourceId, Version, string_at};
 use super::request::{Request, Verb};
 use super::roles::{Permission, Roles};
@@ -29,6 +29,10 @@ use super::webhooks::{Reviews, WebhookHandler};
 
 /// The error of a request that a test disconnects.
 const DISCONNECTED: &str = "the test asked for a broken connection";
+
+/// client-go ignores an aggregated list without the parameters.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED_KIND: &str = "APIGroupDiscoveryList";
 
 /// An API server in this process. Clones share the same server. See [the crate](crate).
 #[derive(Clone, Debug)]
@@ -402,6 +406,14 @@ impl ApiServer {
         self.shared.state().requests.all()
     }
 
+    /// Doesn't remember received requests any longer. Servers that run for long would run out of
+    /// memory.
+    pub fn stop_recording(&self) {
+        let mut state = self.shared.state();
+        state.requests.forget();
+        state.requests.is_off = true;
+    }
+
     /// Clears the list of received requests.
     pub fn forget_requests(&self) {
         self.shared.state().requests.forget();
@@ -418,6 +430,15 @@ impl ApiServer {
         request: http::Request<B>,
         by_admin: bool,
     ) -> Result<Response<ResponseBody>, BoxError> {
+        self.call_by(request, by_admin, None).await
+    }
+
+    pub(super) async fn call_by<B: Body<Error: Into<BoxError>>>(
+        &self,
+        request: http::Request<B>,
+        by_admin: bool,
+        user: Option<Arc<User>>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
         let (parts, body) = request.into_parts();
         let (path, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
         let Some(mut request) = Request::parse(&parts.method, path, query) else {
@@ -427,8 +448,12 @@ impl ApiServer {
             return Ok(self.document(path, &read_headers(&parts.headers).accept));
         };
         request.by_admin = by_admin;
+        request.user = user;
         // Discovery requests (handled above) have no body.
-        let bytes = body.collect().await.map_err(Into::into)?.to_bytes();
+        let bytes = match body.collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) => return Err(error.into()),
+        };
         self.respond(request, &parts.headers, bytes).await
     }
 
@@ -514,9 +539,10 @@ impl ApiServer {
         let mut state = self.shared.state();
         state.run_collector();
         state.begin(std::mem::take(taken));
-        let permitted = match request.by_admin {
-            true => Ok(()),
-            false => state.roles.check(Permission::of(request)),
+        let permitted = match &request.user {
+            _ if request.by_admin => Ok(()),
+            Some(user) => state.authorize(user, request),
+            None => state.roles.check(Permission::of(request)),
         };
         let answered = permitted
             .and_then(|()| answer_request(&self.shared, &mut state, request, headers, &warnings, reviews));
@@ -533,7 +559,13 @@ impl ApiServer {
         }
         let state = self.shared.state();
         if let Some(document) = state.document(path, accept) {
-            return json_response(200, &document);
+            let is_aggregated = document["kind"] == AGGREGATED_KIND;
+            let mut response = json_response(200, &document);
+            if is_aggregated {
+                let media_type = header::HeaderValue::from_static(AGGREGATED);
+                response.headers_mut().insert(header::CONTENT_TYPE, media_type);
+            }
+            return response;
         }
         let mut segments = path.split('/').skip(1);
         let group = match segments.next() {
@@ -577,6 +609,7 @@ fn internal_request(verb: Verb, id: &ResourceId, namespace: Option<&str>, name: 
         duplicates: Vec::new(),
         text: Bytes::new(),
         by_admin: true,
+        user: None,
         code: 0,
     }
 }

@@ -13,6 +13,7 @@ use super::builtin::builtin_definitions;
 use super::collect::Collector;
 use super::failure::Failure;
 use super::fault::Fault;
+use super::identity::TokenKey;
 use super::kinds::{Definition, ResourceId};
 use super::past::Past;
 use super::request::Request;
@@ -64,6 +65,10 @@ pub(super) struct State {
     /// Whether lists and watches apply the shard selector.
     pub(super) sharding: bool,
     pub(super) names: u64,
+    /// Signs tokens, and authorizes requests by the roles in the store. `None` in tests.
+    pub(super) token_key: Option<TokenKey>,
+    /// How many changes are kept for watches and older lists. `None` keeps all.
+    pub(super) most_changes: Option<usize>,
     clock: Clock,
     taken: Taken,
 }
@@ -84,12 +89,17 @@ pub(super) struct Requests {
     /// With the status codes of the responses, 0 without a response.
     noted: Vec<(Arc<Request>, u16)>,
     forgotten: usize,
+    /// Whether no requests are noted.
+    pub(super) is_off: bool,
 }
 
 impl Requests {
     pub(super) fn note(&mut self, request: Arc<Request>) -> usize {
-        self.noted.push((request, 0));
-        self.forgotten + self.noted.len() - 1
+        let number = self.forgotten + self.noted.len();
+        if !self.is_off {
+            self.noted.push((request, 0));
+        }
+        number
     }
 
     pub(super) fn answered(&mut self, number: usize, code: u16) {
@@ -153,6 +163,8 @@ impl State {
             bookmark_interval: BOOKMARK_INTERVAL,
             sharding: false,
             names: 0,
+            token_key: None,
+            most_changes: None,
             clock: Clock {
                 wall: Timestamp::now(),
                 start: Instant::now(),
@@ -196,6 +208,8 @@ impl State {
             bookmark_interval: self.bookmark_interval,
             sharding: self.sharding,
             names: self.names,
+            token_key: self.token_key.clone(),
+            most_changes: self.most_changes,
             clock: Clock {
                 wall: self.clock.now(),
                 start: Instant::now(),
@@ -305,6 +319,7 @@ impl State {
             after: Some(object.clone()),
             object: object.clone(),
         });
+        self.trim_history();
         object
     }
 
@@ -325,6 +340,20 @@ impl State {
             after: None,
             object: Arc::new(last),
         });
+        self.trim_history();
+    }
+
+    /// Forgets the oldest changes once there are twice as many as wanted, so that each is moved once
+    /// on average.
+    fn trim_history(&mut self) {
+        let Some(most) = self
+            .most_changes
+            .filter(|most| self.changes.len() >= most.saturating_mul(2))
+        else {
+            return;
+        };
+        let forgotten = self.changes.drain(..self.changes.len() - most);
+        self.compacted = forgotten.last().map_or(self.compacted, |change| change.version);
     }
 
     pub(super) fn compact(&mut self) {
@@ -338,6 +367,11 @@ impl State {
     pub(super) fn now(&self) -> String {
         let now = self.taken.now.unwrap_or_else(|| self.clock.now());
         now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// The current time in seconds since 1970.
+    pub(super) fn seconds(&self) -> i64 {
+        self.taken.now.unwrap_or_else(|| self.clock.now()).as_second()
     }
 
     /// The time in some seconds, in the metadata format.

@@ -180,6 +180,11 @@ impl Watch {
         if self.caught_up_at.is_some() {
             return;
         }
+        // The client has read so slowly that changes were forgotten.
+        if let Err(expired) = state.check_age(self.version) {
+            self.fail(&expired);
+            return;
+        }
         self.reviews.set_handler(state.webhooks.clone());
         for change in state.since(self.version).filter(|change| change.id == self.id) {
             match self.event(&state, change) {

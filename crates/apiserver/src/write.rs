@@ -174,11 +174,14 @@ impl State {
             None => {
                 // Creating an object through an apply also requires the permission to create it.
                 if writer.request.verb == Verb::Patch && !writer.request.by_admin {
-                    let permission = Permission::of(writer.request);
-                    self.roles.check(Permission {
+                    let permission = Permission {
                         verb: Verb::Create,
-                        ..permission
-                    })?;
+                        ..Permission::of(writer.request)
+                    };
+                    match &writer.request.user {
+                        Some(user) => self.roles_of(user).check(permission)?,
+                        None => self.roles.check(permission)?,
+                    }
                 }
                 self.complete_new(writer, new)?
             }

@@ -24,7 +24,7 @@
 //! | a separate marker instead of `validation(…)` | `crates/syntax/src/marker/mod.rs`, which lists
 //! the steps | words, structure |
 //! | classifying changes | `schema/` and `rules.rs` in `crates/compatibility/src/` | keys other than bounds and words |
-//! | server-side apply on the fake server, for keys of lists, maps and unknown fields | `crates/testing/src/fake/` | structure |
+//! | server-side apply on the fake server, for keys of lists, maps and unknown fields | `crates/apiserver/src/` | structure |
 //! | the cost of CEL rules, and reading values in CEL | `types.rs`, `rules.rs`, `bounds.rs` and `evaluate/json.rs` in `crates/cel/src/` | sizes, structure |
 //! | showing it in API references | `crates/products/src/api_docs/` | keys other than bounds and patterns |
 //!

@@ -21,7 +21,7 @@ pub(super) fn check_dependencies(context: &Context<'_>) -> Result<()> {
 /// Tests the command and its crates, for systems on which we cannot run the servers.
 pub(super) fn test_command(context: &Context<'_>) -> Result<()> {
     const PACKAGES: &str = "cli go-project products project generator importer templates syntax schema \
-         catalogue cel judge diagnostic kubernetes printers protobuf re2 reader yaml control-plane";
+         catalogue cel apiserver judge diagnostic kubernetes printers protobuf re2 reader yaml control-plane";
     let packages = PACKAGES.split_whitespace();
     let packages = packages.map(|name| format!("--package=rbuilder-{name}"));
     context.run_command(context.command("cargo test").args(packages))

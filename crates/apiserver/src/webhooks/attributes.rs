@@ -127,6 +127,9 @@ impl<'a> Attributes<'a> {
     }
 
     fn user(&self, roles: &Roles) -> Value {
+        if let Some(user) = &self.writer.request.user {
+            return json!({ "username": user.name, "groups": user.groups });
+        }
         match roles.user().filter(|_| !self.writer.request.by_admin) {
             Some(user) => json!({
                 "username": user,
