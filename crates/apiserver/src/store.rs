@@ -352,8 +352,9 @@ impl State {
         else {
             return;
         };
-        let forgotten = self.changes.drain(..self.changes.len() - most);
-        self.compacted = forgotten.last().map_or(self.compacted, |change| change.version);
+        let mut forgotten = self.changes.drain(..self.changes.len() - most);
+        let last = forgotten.next_back();
+        self.compacted = last.map_or(self.compacted, |change| change.version);
     }
 
     pub(super) fn compact(&mut self) {

@@ -126,7 +126,10 @@ fn default_names_are_no_change() {
     let names = unnamed["spec"]["names"].as_object_mut().expect("names");
     names.retain(|key, _| key != "singular" && key != "listKind");
     for (old, new) in [(&named, &unnamed), (&unnamed, &named)] {
-        assert_eq!(compare(&[old.clone()], &[new.clone()]), Ok(Vec::new()));
+        assert_eq!(
+            compare(std::slice::from_ref(old), std::slice::from_ref(new)),
+            Ok(Vec::new())
+        );
     }
 }
 

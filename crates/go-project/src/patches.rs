@@ -396,10 +396,7 @@ fn add_metadata(kustomization: &Value, objects: &mut [&mut Object<'_>]) {
         let Some(values) = values.as_object() else {
             continue;
         };
-        for object in objects
-            .iter_mut()
-            .filter(|object| is_crd(object.value))
-        {
+        for object in objects.iter_mut().filter(|object| is_crd(object.value)) {
             let metadata = object.value.get_mut("metadata").and_then(Value::as_object_mut);
             let entry = metadata.map(|metadata| metadata.entry(key).or_insert_with(|| json!({})));
             if let Some(entry) = entry.and_then(Value::as_object_mut) {

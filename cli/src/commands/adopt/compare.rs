@@ -121,7 +121,7 @@ impl Comparison {
         let old = as_manifest(committed, generated);
         let new = as_manifest(generated, generated);
         match (
-            compare_within(&[old.clone()], &[new.clone()], budget),
+            compare_within(std::slice::from_ref(&old), std::slice::from_ref(&new), budget),
             compare_within(&[new], &[old], budget),
         ) {
             (Ok(forwards), Ok(backwards)) => {
@@ -280,7 +280,7 @@ mod tests {
             "backwards from {words:?}"
         );
         let breaks = |old: &Value, new: &Value| {
-            let changes = compare(&[old.clone()], &[new.clone()]).expect("CRDs");
+            let changes = compare(std::slice::from_ref(old), std::slice::from_ref(new)).expect("CRDs");
             let mut breaking = changes.iter().filter(|change| change.level == Level::Breaking);
             breaking.any(|change| change.rule.name != "null-dropped")
         };
