@@ -40,7 +40,7 @@ pub(super) fn allocates(definition: &Definition) -> bool {
 /// Services. The search for free addresses and ports starts at `seed`.
 ///
 /// # Errors
-/// Fails if the address changes, or if another Service has the address or a port.
+/// Fails if the address or the class changes, or if another Service has the address or a port.
 pub(super) fn allocate<'s>(
     old: Option<&Value>,
     service: &mut Value,
@@ -55,6 +55,7 @@ pub(super) fn allocate<'s>(
     if let Some(old) = old {
         keep_allocated(old, spec);
     }
+    check_class(old, spec)?;
     unify_addresses(old, spec);
     if needs_address(spec) {
         check_address(old, spec)?;
@@ -116,6 +117,20 @@ fn unify_addresses(old: Option<&Fields>, new: &mut Fields) {
         true => drop(new.remove("clusterIPs")),
         false => drop(new.insert("clusterIPs".to_owned(), json!([address]))),
     }
+}
+
+/// The controller of the class has made a load balancer, which another one doesn't know.
+fn check_class(old: Option<&Fields>, new: &Fields) -> Result<(), Cause> {
+    let class = |spec: &Fields| spec.get("loadBalancerClass").cloned().unwrap_or_default();
+    let is_balanced = |spec: &Fields| text(spec, "type") == "LoadBalancer";
+    let Some(old) = old.filter(|old| is_balanced(old) && is_balanced(new)) else {
+        return Ok(());
+    };
+    if class(old) == class(new) {
+        return Ok(());
+    }
+    let message = format!("Invalid value: {}: may not change once set", class(new));
+    Err(Cause::invalid("spec.loadBalancerClass", message))
 }
 
 fn check_address(old: Option<&Fields>, new: &Fields) -> Result<(), Cause> {

@@ -11,6 +11,7 @@ on_both_servers!(
     services_get_an_address,
     an_update_without_address_keeps_it,
     an_address_cannot_change,
+    a_class_cannot_change,
     headless_services_get_no_address,
     node_ports_are_allocated_and_kept,
     fields_of_the_former_type_are_dropped,
@@ -128,6 +129,29 @@ async fn an_address_cannot_change(server: Server) {
     assert_eq!(code, 200, "{answer}");
     let patched: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(patched["spec"], created["spec"]);
+}
+
+async fn a_class_cannot_change(server: Server) {
+    let place = Place::new(server).await;
+    let balanced = |class: Value| {
+        let mut spec = web_of("LoadBalancer");
+        spec["loadBalancerClass"] = class;
+        spec
+    };
+    create(&place, "a", balanced("example.com/one".into())).await;
+    for (class, shown) in [
+        (json!("example.com/two"), "\"example.com/two\""),
+        (Value::Null, "null"),
+    ] {
+        let (code, answer) = send(&place, "PUT", "a", &service("a", balanced(class))).await;
+        assert_eq!(code, 422, "{answer}");
+        let expected = format!(
+            "Service \"a\" is invalid: spec.loadBalancerClass: Invalid value: {shown}: may not change once set"
+        );
+        assert_eq!(answer["message"], expected);
+    }
+    update(&place, "a", web()).await;
+    update(&place, "a", balanced("example.com/two".into())).await;
 }
 
 async fn headless_services_get_no_address(server: Server) {
