@@ -311,6 +311,7 @@ impl Snapshot {
                 continue;
             }
             let mut value = normalize(&stored.object);
+            replace_generations(&mut value, &generations_of(stored, objects));
             replace_addresses(&mut value, addresses);
             tolerance.strip(&name.resource(), &mut value);
             if let Some(declared) = take_declared(&stored.object, &mut value) {
@@ -495,8 +496,18 @@ fn normalize(object: &Value) -> Value {
             metadata.remove("deletionGracePeriodSeconds");
         }
     }
+    remove_revision_of_set(&mut value);
     normalize_values(&mut value, generation);
     value
+}
+
+/// The revision of a StatefulSet says no more than its template, parts of which may not be compared.
+fn remove_revision_of_set(value: &mut Value) {
+    if value["kind"] == "StatefulSet"
+        && let Some(status) = value["status"].as_object_mut()
+    {
+        status.remove("updateRevision");
+    }
 }
 
 fn remove_revision(metadata: &mut Map<String, Value>) {
@@ -532,6 +543,44 @@ fn normalize_values(value: &mut Value, generation: Option<i64>) {
                 text.replace_range(uid, "<uid>");
             }
         }
+        _ => {}
+    }
+}
+
+/// Generations of an object and of its owners.
+fn generations_of(stored: &StoredObject, objects: &[StoredObject]) -> Vec<i64> {
+    let owners = owner_uids(stored.value()).filter_map(|uid| {
+        let mut objects = objects.iter();
+        objects.find(|owner| owner.metadata("uid") == uid)
+    });
+    let all = std::iter::once(stored).chain(owners);
+    all.filter_map(|object| object.value()["metadata"]["generation"].as_i64())
+        .collect()
+}
+
+/// Replaces generations in annotations and labels. Operators note there for which generation of the
+/// owner an object was made. The number depends on the history.
+fn replace_generations(value: &mut Value, generations: &[i64]) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                match value {
+                    Value::Object(notes) if matches!(name.as_str(), "annotations" | "labels") => {
+                        for (name, note) in notes.iter_mut() {
+                            let number = note.as_str().and_then(|text| text.parse().ok());
+                            let is_named = name.to_lowercase().ends_with("generation");
+                            if is_named && number.is_some_and(|number| generations.contains(&number)) {
+                                *note = "<current>".into();
+                            }
+                        }
+                    }
+                    value => replace_generations(value, generations),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| replace_generations(item, generations)),
         _ => {}
     }
 }
@@ -740,6 +789,21 @@ mod tests {
             ("jobs.batch x/a-2", job("a-2", 3)),
         ]);
         assert_eq!(compare(&fresh, &old, &Mask::new()).len(), 1);
+    }
+
+    #[test]
+    fn generations_in_annotations_are_those_of_the_owner() {
+        let note = |text: &str| {
+            let notes = json!({ "annotations": { "example.com/spec-generation": text } });
+            json!({ "metadata": notes, "spec": { "template": { "metadata": notes }, "generation": text } })
+        };
+        for (text, expected) in [("3", "<current>"), ("2", "2")] {
+            let mut value = note(text);
+            replace_generations(&mut value, &[1, 3]);
+            let mut wanted = note(expected);
+            wanted["spec"]["generation"] = text.into();
+            assert_eq!(value, wanted);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rbuilder_testing::fake::{ApiServer, StoredObject};
 use serde_json::{Value, json};
 
-use super::{Environment, of_cluster};
+use super::{Act, Environment, of_cluster};
 use crate::history::Pace;
 use crate::network::{Network, Rules};
 use crate::timeline::Actor;
@@ -30,17 +30,32 @@ impl Cluster {
         cluster
     }
 
-    /// A cluster without the workload.
+    /// A cluster without the workload, or other object named `web`.
     pub(super) fn empty(plural: &str, pace: Pace) -> Self {
+        Self::of(plural, pace, true)
+    }
+
+    /// An empty cluster in which workloads have no Pods.
+    pub(super) fn without_pods(plural: &str, pace: Pace) -> Self {
+        Self::of(plural, pace, false)
+    }
+
+    fn of(plural: &str, pace: Pace, has_pods: bool) -> Self {
+        let group = match plural {
+            "persistentvolumeclaims" | "pods" | "services" => "",
+            "ingresses" => "networking.k8s.io",
+            "jobs" => "batch",
+            _ => "apps",
+        };
         Self {
             network: Network::new(
                 ApiServer::new().collecting_garbage(),
                 Vec::new(),
                 Rules::default(),
             ),
-            environment: Environment::new(of_cluster(true, true), pace),
+            environment: Environment::new(of_cluster(has_pods, true), pace),
             name: ObjectName {
-                group: "apps".to_owned(),
+                group: group.to_owned(),
                 plural: plural.to_owned(),
                 version: "v1".to_owned(),
                 namespace: "default".to_owned(),
@@ -51,6 +66,14 @@ impl Cluster {
 
     pub(super) async fn create(&self, workload: &Value) {
         self.network.create(Actor::User, &self.name, workload).await;
+    }
+
+    pub(super) async fn add(&self, plural: &str, object: &Value) {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let (group, _) = api_version.rsplit_once('/').unwrap_or_default();
+        Act::create(group, plural, object.clone())
+            .take(&self.network)
+            .await;
     }
 
     pub(super) fn fill_quota(&self, resource: &str) {

@@ -188,7 +188,7 @@ impl fmt::Debug for Environment {
 /// which only matters to operators that read them. `has_quotas` is for histories that fill quotas.
 pub(crate) fn of_cluster(has_pods: bool, has_quotas: bool) -> Vec<Arc<dyn Behavior>> {
     let mut behaviors: Vec<Arc<dyn Behavior>> = vec![
-        Arc::new(workloads::Workloads),
+        Arc::new(workloads::Workloads { has_pods }),
         Arc::new(workloads::Jobs),
         Arc::new(pods::JobPods),
         Arc::new(workloads::Pods),

@@ -3,6 +3,7 @@
 use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
 
+use super::workloads::{is_suspended, unfinished_jobs};
 use super::{Act, Behavior, World, is_going};
 use crate::history::Pace;
 use crate::world::{is_evicted, owner_uids};
@@ -11,7 +12,7 @@ use crate::world::{is_evicted, owner_uids};
 /// millions.
 pub(super) const MOST_PODS: i64 = 10;
 /// Label that the StatefulSet and DaemonSet controllers set on their Pods.
-const REVISION_HASH: &str = "controller-revision-hash";
+pub(crate) const REVISION_HASH: &str = "controller-revision-hash";
 
 /// Maintains the desired number of Pods per workload and replaces Pods of outdated templates.
 pub(super) struct Replicas;
@@ -26,75 +27,138 @@ impl Behavior for Replicas {
     }
 }
 
-/// Creates the Pod of each Job. It stays if the Job is deleted without a propagation policy.
+/// Creates the Pod of each Job. It stays if the Job is deleted without a propagation policy. Jobs
+/// that are suspended have none.
 pub(super) struct JobPods;
 
 impl Behavior for JobPods {
     fn next(&self, world: &World, _: Pace) -> Vec<Act> {
-        let jobs = world.of("batch", "jobs").filter(|job| !is_going(job));
-        let is_running = |job: &&StoredObject| {
-            let conditions = job.value()["status"]["conditions"].as_array();
-            job.value()["spec"]["suspend"] != true && conditions.is_none_or(Vec::is_empty)
-        };
-        jobs.filter(is_running)
-            .filter(|job| owned(world, "", "pods", job).next().is_none())
-            .map(|job| Act::create("", "pods", pod(job, "", 0)))
+        unfinished_jobs(world)
+            .flat_map(|job| {
+                let mut pods = owned(world, "", "pods", job).peekable();
+                match is_suspended(job) {
+                    true => pods.map(Act::delete).collect(),
+                    false if pods.peek().is_none() => vec![Act::create("", "pods", pod(job, "", 0))],
+                    false => Vec::new(),
+                }
+            })
             .collect()
     }
 }
 
 fn next_pods(world: &World, workload: &StoredObject) -> Vec<Act> {
-    let hash = template_hash(workload);
-    let replicas = workload.value()["spec"]["replicas"].as_i64().unwrap_or(1);
+    match workload.resource.as_str() {
+        "statefulsets" => next_of_set(world, workload),
+        _ => next_interchangeable(world, workload),
+    }
+}
+
+/// Pods of a ReplicaSet or a DaemonSet.
+fn next_interchangeable(world: &World, workload: &StoredObject) -> Vec<Act> {
+    let revision = revision_of(workload);
     let wanted = match workload.resource.as_str() {
         "daemonsets" => 1,
-        _ => replicas.clamp(0, MOST_PODS),
+        _ => replicas(workload),
     };
-    let is_set = workload.resource == "statefulsets";
     let pods = owned(world, "", "pods", workload);
     let (evicted, pods): (Vec<_>, Vec<_>) = pods.partition(|pod| is_evicted(pod.value()));
-    // Pods of a StatefulSet have ordinals; all others are interchangeable.
     let is_wanted = |(index, pod): (usize, &&StoredObject)| {
-        let place = match is_set {
-            true => pod
-                .metadata("name")
-                .rsplit('-')
-                .next()
-                .and_then(|number| number.parse().ok()),
-            false => i64::try_from(index).ok(),
-        };
-        // The template of a ReplicaSet never changes, so its Pods can't be outdated.
-        let is_current =
-            workload.resource == "replicasets" || pod.value()["metadata"]["labels"][REVISION_HASH] == *hash;
-        is_current && place.is_some_and(|place| place < wanted)
+        is_current(workload, pod, &revision) && i64::try_from(index).is_ok_and(|index| index < wanted)
     };
     let (kept, surplus): (Vec<_>, Vec<_>) = pods
         .iter()
         .enumerate()
         .partition(|(index, pod)| is_wanted((*index, pod)));
-    // A new Pod of a StatefulSet has to wait until the name is free.
-    let named = pods.iter().chain(&evicted);
-    let names: Vec<&str> = named.map(|pod| pod.metadata("name")).collect();
-    let missing = (0..wanted).filter(|number| match is_set {
-        true => !names.contains(&ordinal_name(workload, *number).as_str()),
-        false => *number >= i64::try_from(kept.len()).unwrap_or(wanted),
-    });
-    let missing: Vec<i64> = missing.collect();
+    let missing = i64::try_from(kept.len()).unwrap_or(wanted)..wanted;
     // ReplicaSets leave failed Pods for the garbage collector of Pods, which comes later.
     let is_collected = workload.resource != "replicasets" || missing.is_empty();
     let failed = evicted.iter().filter(|_| is_collected);
-    let created = missing
-        .into_iter()
-        .map(|number| Act::create("", "pods", pod(workload, &hash, number)));
+    let created = missing.map(|number| Act::create("", "pods", pod(workload, &revision, number)));
     let deleted = surplus.into_iter().map(|(_, pod)| pod).chain(failed);
     created.chain(deleted.map(|pod| Act::delete(pod))).collect()
+}
+
+/// Pods of a StatefulSet, which have ordinals. By default, one is created or removed when all others
+/// are ready. Pods of an outdated template are replaced one at a time in any case, the last one
+/// first.
+fn next_of_set(world: &World, set: &StoredObject) -> Vec<Act> {
+    let revision = revision_of(set);
+    let wanted = replicas(set);
+    let is_parallel = set.value()["spec"]["podManagementPolicy"] == "Parallel";
+    let mut pods: Vec<(i64, &StoredObject)> = owned(world, "", "pods", set)
+        .map(|pod| (ordinal(pod).unwrap_or(wanted), pod))
+        .collect();
+    pods.sort_by_key(|(number, _)| -number);
+    let failed = pods.iter().filter(|(_, pod)| is_evicted(pod.value()));
+    let mut acts: Vec<Act> = failed.map(|(_, pod)| Act::delete(pod)).collect();
+    let is_known = |number: &i64| pods.iter().any(|(known, _)| known == number);
+    let missing = (0..wanted).filter(|number| !is_known(number));
+    let surplus = pods.iter().filter(|(number, _)| *number >= wanted);
+    let outdated = pods
+        .iter()
+        .filter(|(number, pod)| *number < wanted && !is_current(set, pod, &revision));
+    let is_settled = acts.is_empty() && pods.iter().all(|(_, pod)| is_ready(pod));
+    // A missing Pod waits for those with smaller numbers only.
+    let is_next = |number: &i64| {
+        let mut before = pods.iter().filter(|(known, _)| known < number);
+        is_parallel || before.all(|(_, pod)| is_ready(pod))
+    };
+    let most = if is_parallel { usize::MAX } else { 1 };
+    let created = missing.take(most).filter(is_next);
+    acts.extend(created.map(|number| Act::create("", "pods", pod(set, &revision, number))));
+    if !acts.is_empty() {
+        return acts;
+    }
+    let removed = surplus.take(most).filter(|_| is_parallel || is_settled);
+    acts.extend(removed.map(|(_, pod)| Act::delete(pod)));
+    if acts.is_empty() && is_settled {
+        acts.extend(outdated.take(1).map(|(_, pod)| Act::delete(pod)));
+    }
+    acts
+}
+
+fn replicas(workload: &StoredObject) -> i64 {
+    let replicas = workload.value()["spec"]["replicas"].as_i64().unwrap_or(1);
+    replicas.clamp(0, MOST_PODS)
+}
+
+/// Whether the controller of a workload leaves a Pod with its template.
+fn is_current(workload: &StoredObject, pod: &StoredObject, revision: &str) -> bool {
+    // The template of a ReplicaSet never changes, so its Pods can't be outdated.
+    if workload.resource == "replicasets" || pod.value()["metadata"]["labels"][REVISION_HASH] == *revision {
+        return true;
+    }
+    let strategy = &workload.value()["spec"]["updateStrategy"];
+    let partition = strategy["rollingUpdate"]["partition"].as_i64();
+    strategy["type"] == "OnDelete" || ordinal(pod) < partition
+}
+
+fn ordinal(pod: &StoredObject) -> Option<i64> {
+    let (_, number) = pod.metadata("name").rsplit_once('-')?;
+    number.parse().ok()
+}
+
+pub(super) fn is_ready(pod: &StoredObject) -> bool {
+    let conditions = pod.value()["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// The revision of a template: the label of its Pods. Kubernetes stores templates as
+/// ControllerRevisions, which don't exist here.
+pub(super) fn revision_of(workload: &StoredObject) -> String {
+    let hash = template_hash(workload);
+    match workload.resource.as_str() {
+        "statefulsets" => format!("{}-{hash}", workload.metadata("name")),
+        _ => hash,
+    }
 }
 
 fn ordinal_name(workload: &StoredObject, number: i64) -> String {
     format!("{}-{number}", workload.metadata("name"))
 }
 
-fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
+fn pod(workload: &StoredObject, revision: &str, number: i64) -> Value {
     let template = &workload.value()["spec"]["template"];
     let mut metadata = template["metadata"].clone();
     if !metadata.is_object() {
@@ -105,7 +169,7 @@ fn pod(workload: &StoredObject, hash: &str, number: i64) -> Value {
         _ => metadata["generateName"] = format!("{}-", workload.metadata("name")).into(),
     }
     if !matches!(workload.resource.as_str(), "replicasets" | "jobs") {
-        metadata["labels"][REVISION_HASH] = hash.into();
+        metadata["labels"][REVISION_HASH] = revision.into();
     }
     metadata["namespace"] = workload.metadata("namespace").into();
     metadata["ownerReferences"] = json!([controller(workload)]);
@@ -209,6 +273,74 @@ mod tests {
             let [before, after] = pods_around("statefulsets", "StatefulSet", replicas).await;
             assert_eq!(before, ["web-0", "web-1"]);
             assert_eq!(after, ["web-0", "web-1", "web-2"]);
+        });
+    }
+
+    #[test]
+    fn outdated_pods_of_stateful_sets_are_replaced_as_the_strategy_says() {
+        let rolling = |partition: i64| json!({ "rollingUpdate": { "partition": partition } });
+        for (strategy, replaced) in [
+            (rolling(0), &["web-0", "web-1"][..]),
+            (rolling(1), &["web-1"]),
+            (json!({ "type": "OnDelete" }), &[]),
+        ] {
+            block_on(async {
+                let mut set = workload("StatefulSet");
+                set["spec"]["updateStrategy"] = strategy.clone();
+                let mut cluster = Cluster::empty("statefulsets", Pace::Prompt);
+                cluster.create(&set).await;
+                cluster.settle(|_| ()).await;
+                let labels = json!({ "spec": { "template": { "metadata": { "labels": { "more": "" } } } } });
+                cluster.patch(&labels).await;
+                let mut fewest = 2;
+                cluster
+                    .settle(|cluster| fewest = fewest.min(cluster.objects("pods").len()))
+                    .await;
+                let is_new = |pod: &&StoredObject| pod.value()["metadata"]["labels"]["more"].is_string();
+                let pods = cluster.objects("pods");
+                let new: Vec<&str> = pods
+                    .iter()
+                    .filter(is_new)
+                    .map(|pod| pod.metadata("name"))
+                    .collect();
+                assert_eq!(new, replaced, "{strategy}");
+                let status = cluster.objects("statefulsets")[0].value()["status"].clone();
+                let updated = status["updatedReplicas"].as_u64().unwrap_or_default();
+                assert_eq!(updated, replaced.len() as u64, "{strategy}");
+                assert!(fewest >= 1, "{strategy}: one after the other");
+            });
+        }
+    }
+
+    #[test]
+    fn pods_of_stateful_sets_wait_for_each_other() {
+        for (policy, count) in [("OrderedReady", 1), ("Parallel", 2)] {
+            block_on(async {
+                let mut set = workload("StatefulSet");
+                set["spec"]["podManagementPolicy"] = policy.into();
+                let mut cluster = Cluster::empty("statefulsets", Pace::Failing);
+                cluster.create(&set).await;
+                cluster.settle(|_| ()).await;
+                assert_eq!(pods_of(&cluster).len(), count, "{policy}");
+            });
+        }
+    }
+
+    #[test]
+    fn pods_of_daemon_sets_stay_until_they_are_deleted() {
+        block_on(async {
+            let mut set = workload("DaemonSet");
+            set["spec"]["updateStrategy"] = json!({ "type": "OnDelete" });
+            let mut cluster = Cluster::empty("daemonsets", Pace::Prompt);
+            cluster.create(&set).await;
+            cluster.settle(|_| ()).await;
+            let before = pods_of(&cluster);
+            let labels = json!({ "spec": { "template": { "metadata": { "labels": { "more": "" } } } } });
+            cluster.patch(&labels).await;
+            cluster.settle(|_| ()).await;
+            assert_eq!(before, pods_of(&cluster));
+            let status = cluster.objects("daemonsets")[0].value()["status"].clone();
+            assert_eq!(status["updatedNumberScheduled"], Value::Null);
         });
     }
 

@@ -8,7 +8,7 @@ use rbuilder_testing::fake::StoredObject;
 use serde_json::{Value, json};
 
 use super::pods::{MOST_PODS, controller, owned, template_hash};
-use super::workloads::{Progress, deployment_conditions, without_zeros};
+use super::workloads::{Progress, deployment_conditions, is_paused, without_zeros};
 use super::{Act, Behavior, World, is_going, status_act};
 use crate::history::Pace;
 use crate::world::REVISION;
@@ -137,6 +137,7 @@ impl<'w> Rollout<'w> {
         let unavailable = self.limits.map_or(0, |limits| limits.unavailable);
         let updated = self.current.map(|set| number(set, "/status/replicas"));
         let progress = match (self.is_complete(), pace) {
+            _ if is_paused(self.deployment) => Progress::Paused,
             (true, _) => Progress::Complete,
             (false, Pace::Failing) => Progress::TimedOut,
             (false, Pace::Prompt | Pace::Slow) => Progress::Updating,
@@ -150,13 +151,16 @@ impl<'w> Rollout<'w> {
             "observedGeneration": self.deployment.value()["metadata"]["generation"],
             "replicas": self.sum("/status/replicas"), "updatedReplicas": updated.unwrap_or(0),
             "readyReplicas": self.sum("/status/readyReplicas"), "availableReplicas": available,
-            "unavailableReplicas": (self.wanted - available).max(0),
+            "unavailableReplicas": (self.sum("/spec/replicas") - available).max(0),
             "conditions": deployment_conditions(is_available, progress, &subject),
         });
         without_zeros(status, &self.deployment.resource)
     }
 
     fn next(&self) -> Vec<Act> {
+        if is_paused(self.deployment) {
+            return self.scale_active().into_iter().collect();
+        }
         let acts = self.scale_up();
         if !acts.is_empty() {
             return acts;
@@ -204,6 +208,20 @@ impl<'w> Rollout<'w> {
             return Vec::new();
         }
         vec![scale(set, target)]
+    }
+
+    /// A paused Deployment keeps the templates that it has, but still follows `replicas`.
+    ///
+    /// In the middle of a rollout, Kubernetes scales all ReplicaSets in proportion. They stay as they
+    /// are here.
+    fn scale_active(&self) -> Option<Act> {
+        let mut active = self.sets().filter(|set| number(set, "/spec/replicas") > 0);
+        let set = match (active.next(), active.next()) {
+            (None, _) => self.current.or(self.old.last().copied()),
+            (only, None) => only,
+            (Some(_), Some(_)) => None,
+        }?;
+        (number(set, "/spec/replicas") != self.wanted).then(|| scale(set, self.wanted))
     }
 
     /// Bumps the revision annotation of the Deployment, together with `act` for the ReplicaSet.
@@ -274,6 +292,10 @@ fn replica_set(deployment: &StoredObject, hash: &str, replicas: i64, revision: i
     let mut spec = json!({ "replicas": replicas });
     for field in ["selector", "template"] {
         spec[field] = deployment.value()["spec"][field].clone();
+    }
+    let least = &deployment.value()["spec"]["minReadySeconds"];
+    if !least.is_null() {
+        spec["minReadySeconds"] = least.clone();
     }
     spec["selector"]["matchLabels"][TEMPLATE_HASH] = hash.into();
     spec["template"]["metadata"]["labels"][TEMPLATE_HASH] = hash.into();
@@ -408,6 +430,41 @@ mod tests {
             let fewest = states.iter().map(|state| state.available).min();
             let most = states.iter().map(|state| state.pods.len()).max();
             assert_eq!((fewest, most), (Some(2), Some(4)), "{states:#?}");
+        });
+    }
+
+    #[test]
+    fn paused_deployment_is_scaled_but_not_rolled_out() {
+        block_on(async {
+            let mut cluster = deployment(json!({ "replicas": 2 }), Pace::Prompt).await;
+            cluster
+                .patch(&json!({ "spec": { "paused": true, "replicas": 3 } }))
+                .await;
+            let states = roll_out(&mut cluster, "web:2").await;
+            let last = states.last().expect("a state");
+            assert_eq!(
+                (&*last.pods, last.updated),
+                (&["web:1"; 3].map(str::to_owned)[..], 0)
+            );
+            assert_eq!(last.progress, "DeploymentPaused");
+            cluster.patch(&json!({ "spec": { "paused": false } })).await;
+            let states = roll_out(&mut cluster, "web:2").await;
+            let last = states.last().expect("a state");
+            assert_eq!(
+                (&*last.pods, last.updated),
+                (&["web:2"; 3].map(str::to_owned)[..], 3)
+            );
+            assert_eq!(last.progress, "NewReplicaSetAvailable");
+        });
+    }
+
+    #[test]
+    fn deployment_that_is_created_paused_has_no_pods() {
+        block_on(async {
+            let mut cluster = deployment(json!({ "paused": true }), Pace::Prompt).await;
+            let states = roll_out(&mut cluster, "web:2").await;
+            let last = states.last().expect("a state");
+            assert_eq!((last.pods.len(), last.sets.len(), last.available), (0, 0, 0));
         });
     }
 

@@ -237,3 +237,31 @@ fn jobs_do_not_end_in_the_future() {
     assert!(report.failures.is_empty() && report.masked.is_empty(), "{report}");
     assert!(report.requests > 5, "{report}");
 }
+
+/// Makes the Job again for each generation, which it notes in an annotation, like hardbyte/netchecks.
+async fn once_for_each_generation(app: Arc<App>, ctx: Ctx<()>) -> Result {
+    let generation = app.metadata.generation.unwrap_or_default().to_string();
+    let mut wanted = job(app.name_any(), app.spec.size);
+    wanted
+        .annotations_mut()
+        .insert("example.com/generation".to_owned(), generation.clone());
+    let found = ctx.api::<Job>(&*app).get_opt(&app.name_any()).await?;
+    let is_outdated = |job: &Job| job.annotations().get("example.com/generation") != Some(&generation);
+    match found {
+        Some(job) if is_outdated(&job) => {
+            ctx.delete(&job).await?;
+        }
+        Some(_) => {}
+        None => {
+            ctx.create_owned(&*app, wanted).await?;
+        }
+    }
+    Ok(Action::await_change())
+}
+
+#[test]
+fn generation_of_the_owner_is_no_difference() {
+    let register =
+        |manager: Manager| manager.controller(Controller::new(once_for_each_generation, ()).owns::<Job>());
+    assert_silent(simulate(register, &[declared::<App>(json!({ "size": 1 }))]));
+}

@@ -6,6 +6,7 @@
 //! of the report must name it.
 
 mod claims;
+mod classes;
 mod clocks;
 mod hidden;
 mod kept;
