@@ -31,6 +31,7 @@ use kube::Client;
 pub use rbuilder_simulation::{
     Act, Actor, Behavior, Disturbance, Event, External, Failure, History, ObjectName, OnServer, Operator,
     Oracle, Outage, Pace, Perturbation, ProcessSettings, Remote, Report, Simulation, Step, World, new_id,
+    now, random,
 };
 
 use crate::{Manager, ManagerArgs};

@@ -53,6 +53,14 @@ impl Declaration {
             .expect("a path of names is a URI")
     }
 
+    /// Builds a merge patch that turns one form of the object into another.
+    pub(crate) fn patch(&self, former: &Value, object: &Value) -> http::Request<String> {
+        let request = http::Request::patch(format!("{}?fieldManager={USER}", self.name.path()));
+        let request = request.header(CONTENT_TYPE, "application/merge-patch+json");
+        let patch = merge_patch(former, object);
+        request.body(patch.to_string()).expect("a path of names is a URI")
+    }
+
     /// Returns a copy of this declaration in the namespace [`ELSEWHERE`].
     pub(crate) fn elsewhere(&self) -> Self {
         let mut copy = self.clone();
@@ -162,6 +170,21 @@ fn compare(pointer: &str, value: &Value, other: &Value, changes: &mut BTreeMap<S
         let get = |fields: &serde_json::Map<String, Value>| fields.get(name).cloned().unwrap_or_default();
         compare(&inner, &get(fields), &get(others), changes);
     }
+}
+
+/// Computes the merge patch (RFC 7396) that turns `value` into `other`.
+fn merge_patch(value: &Value, other: &Value) -> Value {
+    let (Some(fields), Some(others)) = (value.as_object(), other.as_object()) else {
+        return other.clone();
+    };
+    let removed = fields.keys().filter(|name| !others.contains_key(*name));
+    let removed = removed.map(|name| (name.clone(), Value::Null));
+    let set = others.iter().filter_map(|(name, other)| match fields.get(name) {
+        Some(value) if value == other => None,
+        Some(value) => Some((name.clone(), merge_patch(value, other))),
+        None => Some((name.clone(), other.clone())),
+    });
+    Value::Object(removed.chain(set).collect())
 }
 
 /// Escapes a field name for a JSON pointer (RFC 6901).

@@ -38,6 +38,7 @@ pub(crate) struct Record<'r> {
     kept: Vec<KeptRecord>,
     failures: Vec<FailureRecord<'r>>,
     unused_fields: &'r [String],
+    refused: &'r [String],
     masked: &'r [String],
 }
 
@@ -119,6 +120,7 @@ impl<'r> Record<'r> {
                 .map(|failure| FailureRecord::new(failure, &declarations))
                 .collect(),
             unused_fields: &report.unused_fields,
+            refused: &report.refused,
             masked: &report.masked,
             declarations,
         }

@@ -27,6 +27,9 @@ pub struct Report {
     ///
     /// These are often fields that the operator forgot to use.
     pub unused_fields: Vec<String>,
+    /// Variations of the declarations that were not tried, because the server refuses them, each with
+    /// the server's message.
+    pub refused: Vec<String>,
     /// Fields excluded from comparisons because they differ even between two undisturbed runs.
     pub masked: Vec<String>,
     /// Number of hours simulated, if the full three months weren't. The simulation is cut short if
@@ -115,6 +118,14 @@ impl fmt::Display for Report {
         )?;
         for field in &self.unused_fields {
             write!(f, "\nnote: {field} changes nothing")?;
+        }
+        if let Some(first) = self.refused.first() {
+            let count = self.refused.len();
+            let many = if count == 1 { "" } else { "s" };
+            write!(
+                f,
+                "\nnote: the server refuses {count} variation{many} of the declarations, such as: {first}"
+            )?;
         }
         for field in &self.masked {
             write!(f, "\nnote: {field} differs from run to run and is not compared")?;

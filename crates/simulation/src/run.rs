@@ -21,7 +21,9 @@ use crate::environment::{self, Behavior, Environment, World};
 use crate::history::{Disturbance, ELSEWHERE, History, Pace, Perturbation, Step};
 use crate::network::{Network, Rules};
 use crate::operator::Program;
-use crate::oracle::{Follower, Oracle, Violation, false_claims, is_claim, lost_claim, replaced_secret};
+use crate::oracle::{
+    Follower, Oracle, Violation, false_claims, is_claim, lost_claim, not_rolled_out, replaced_secret,
+};
 use crate::process::{Ended, Processes};
 use crate::timeline::{Actor, Event};
 use crate::tolerance::Tolerance;
@@ -80,6 +82,8 @@ pub(crate) struct Setting {
     /// Whether to declare copies of the objects in another namespace in some histories.
     pub(crate) has_copies: bool,
     pub(crate) invariants: Vec<Invariant>,
+    /// Whether workloads must get another template when their configuration changes.
+    pub(crate) rolls_out_config: bool,
     pub(crate) tolerance: Arc<Tolerance>,
 }
 
@@ -117,7 +121,8 @@ pub(crate) struct Outcome {
     /// Objects that existed before the first declaration.
     pub(crate) before: BTreeSet<String>,
     pub(crate) replaced: BTreeSet<String>,
-    /// For each step, whether a reconcile of the library's controllers still fails at its end.
+    /// For each step, whether a reconcile still fails at its end. Of programs without the library's
+    /// controllers, only writes are known that the server finds invalid.
     pub(crate) failing: Vec<bool>,
     /// Indices of steps whose expected state can't be reached, because the server refuses it.
     pub(crate) irreversible: Vec<usize>,
@@ -272,9 +277,8 @@ impl<'r> Run<'r> {
     }
 
     async fn take(&mut self, step: &Step) {
-        if let Some(number) = step.declaration() {
-            self.declared.retain(|(declared, _)| *declared != number);
-        }
+        let is_same = |(declared, _): &mut (usize, Value)| Some(*declared) == step.declaration();
+        let former = self.declared.extract_if(.., is_same).next();
         let declarations = &self.setting.declarations;
         let (number, object) = match step {
             Step::Apply(number) => (*number, declarations[*number].object.clone()),
@@ -307,8 +311,11 @@ impl<'r> Run<'r> {
                 return self.network.traffic().timeline.note(Actor::Environment, text);
             }
         };
-        self.declared.push((number, object));
+        self.declared.push((number, object.clone()));
         self.declare().await;
+        if let Some((_, former)) = former.filter(|_| self.outcome.rejected.is_some()) {
+            self.declare_by_patch(number, &former, &object).await;
+        }
     }
 
     /// Advances the clock to the given hour, or less if the operator exceeds the request limit.
@@ -356,6 +363,24 @@ impl<'r> Run<'r> {
             if let Err(why) = self.network.send(Actor::User, request).await {
                 self.outcome.rejected = Some(why);
             }
+        }
+    }
+
+    /// Changes a declared object as `kubectl apply` does without `--server-side`, and applies it then.
+    ///
+    /// A server-side apply without the last field of a struct sets the struct to `null`, which CRDs
+    /// mostly refuse.
+    async fn declare_by_patch(&mut self, number: usize, former: &Value, object: &Value) {
+        let declaration = &self.setting.declarations[number];
+        let patched = self.network.send(Actor::User, declaration.patch(former, object));
+        if patched.await.is_ok() {
+            self.outcome.rejected = None;
+            // The user owns the rest by an apply, as before. This is refused again if the value that
+            // was removed is the default.
+            let _ = self
+                .network
+                .send(Actor::User, declaration.apply(object, ""))
+                .await;
         }
     }
 
@@ -533,6 +558,13 @@ impl<'r> Run<'r> {
         let stale = self.expected.followers.iter();
         let stale = stale.filter_map(|follower| follower.check(&state));
         self.outcome.violations.extend(stale);
+        let before = self
+            .outcome
+            .settled
+            .last()
+            .filter(|_| self.setting.rolls_out_config);
+        let kept = before.map_or_else(Vec::new, |before| not_rolled_out(before, &state));
+        self.outcome.violations.extend(kept);
         let lost = self.lost_claim(number, step);
         self.outcome.violations.extend(lost);
         if *step == Step::EndElsewhere && find(&self.network.server, &elsewhere()).is_some() {
@@ -551,7 +583,8 @@ impl<'r> Run<'r> {
         if self.has_all_declared(number) {
             self.failing = context::failing().pop_first();
         }
-        self.outcome.failing.push(context::is_failing());
+        let has_invalid = !self.network.traffic().invalid.is_empty();
+        self.outcome.failing.push(context::is_failing() || has_invalid);
         self.outcome.settled.push(state);
     }
 

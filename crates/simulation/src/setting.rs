@@ -12,7 +12,9 @@ use rbuilder_kubernetes::gvk;
 use rbuilder_testing::fake::{ApiServer, ResponseBody, WebhookHandler, Webhooks};
 use serde_json::Value;
 
+use crate::answers::read_message;
 use crate::declaration::{Declaration, changes_between};
+
 use crate::operator::{ProcessSettings, Program};
 use crate::run::Setting;
 use crate::world::{GIVEN, ObjectName};
@@ -195,15 +197,22 @@ pub(crate) fn may_elect(server: &ApiServer) -> bool {
 }
 
 impl Setting {
-    pub(crate) fn is_rejected(&self, number: usize, changes: &BTreeMap<String, Value>) -> bool {
+    /// Returns why the server refuses a variation of a declaration, if it does.
+    pub(crate) fn refusal(&self, number: usize, changes: &BTreeMap<String, Value>) -> Option<String> {
         // No process is running yet to serve webhooks.
         if self.has_webhooks {
-            return false;
+            return None;
         }
         let declaration = &self.declarations[number];
         let request = declaration.apply(&declaration.with(changes), "&dryRun=All");
         let request = request.map(|body| Body::from(body.into_bytes()));
-        let response = respond(&self.server, request, true);
-        !response.is_some_and(|response| response.status().is_success())
+        let Some(response) = respond(&self.server, request, true) else {
+            return Some("no response".to_owned());
+        };
+        if response.status().is_success() {
+            return None;
+        }
+        let (_, message) = read_message(response).now_or_never()?;
+        Some(message)
     }
 }

@@ -42,6 +42,7 @@ pub struct Simulation {
     tolerance: Tolerance,
     replicas: usize,
     has_copies: bool,
+    rolls_out_config: bool,
     webhooks: Option<PathBuf>,
     /// `None` selects the default.
     limit: Option<Limit>,
@@ -98,6 +99,7 @@ impl Simulation {
             tolerance: Tolerance::default(),
             replicas: 1,
             has_copies: true,
+            rolls_out_config: false,
             webhooks: None,
             limit: None,
         }
@@ -268,6 +270,17 @@ impl Simulation {
     #[must_use]
     pub fn without_copies(mut self) -> Self {
         self.has_copies = false;
+        self
+    }
+
+    /// Requires that Deployments, StatefulSets and DaemonSets get another template whenever the data
+    /// of a ConfigMap or Secret changes that their Pods mount or have in their environment.
+    ///
+    /// Running processes keep their environment. Mounted files do change, but most programs read them
+    /// only when they start. Operators often add a hash of the data to the template as an annotation.
+    #[must_use]
+    pub fn rolls_out_config(mut self) -> Self {
+        self.rolls_out_config = true;
         self
     }
 
@@ -496,6 +509,7 @@ impl Simulation {
             behaviors: self.behaviors,
             has_pods: false,
             has_copies: self.has_copies,
+            rolls_out_config: self.rolls_out_config,
             invariants: self.invariants,
         }
     }

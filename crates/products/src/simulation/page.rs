@@ -93,6 +93,11 @@ fn push_report(page: &mut String, number: usize, report: &Report) {
     push_list(page, "Fields that change nothing", &report.unused_fields);
     push_list(
         page,
+        "Variations of the declarations that the server refuses",
+        &report.refused,
+    );
+    push_list(
+        page,
         "Fields that differ from run to run, and are not compared",
         &report.masked,
     );
@@ -368,6 +373,7 @@ mod tests {
         fill(&mut value, hostile);
         value["kept"] = serde_json::json!([{ "history": hostile, "outcome": hostile }]);
         value["unusedFields"] = serde_json::json!([hostile]);
+        value["refused"] = serde_json::json!([hostile]);
         value["masked"] = serde_json::json!([hostile]);
         let page = render_page(hostile, &[Report::parse(&value.to_string()).unwrap()]);
         for tag in ["<script", "<img", "</title></style>", "onerror='"] {

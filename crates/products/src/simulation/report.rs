@@ -33,6 +33,9 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Fields in the declarations without any effect.
     pub unused_fields: Vec<String>,
+    /// Variations of the declarations that the server refuses, with its messages.
+    #[serde(default)]
+    pub refused: Vec<String>,
     /// Fields excluded from comparisons because they differ between runs.
     pub masked: Vec<String>,
 }

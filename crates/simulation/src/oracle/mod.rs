@@ -3,6 +3,7 @@
 mod data;
 mod follows;
 mod owners;
+mod rollout;
 mod truth;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::fmt;
 pub(crate) use data::{Secrets, is_claim, lost_claim, repeated_secret, replaced_secret};
 pub(crate) use follows::Follower;
 pub(crate) use owners::useless_owner;
+pub(crate) use rollout::not_rolled_out;
 pub(crate) use truth::{Claims, false_claims};
 
 /// The property violated by a failure.

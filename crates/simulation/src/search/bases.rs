@@ -157,7 +157,8 @@ impl Search<'_> {
                 if self.is_done() || budget.is_spent(self.found.histories) {
                     return bases;
                 }
-                if self.setting.is_rejected(number, &changes) {
+                if let Some(why) = self.setting.refusal(number, &changes) {
+                    self.note_refused(&Step::ApplyWith(number, changes), &why);
                     continue;
                 }
                 bases.extend(self.variant(base, number, changes));
@@ -180,6 +181,9 @@ impl Search<'_> {
         };
         let alone = self.run(&fresh, &expected);
         self.found.coverage.note(OTHER_DECLARATION);
+        if let Some(why) = &alone.rejected {
+            self.note_refused(&fresh.steps[number], why);
+        }
         if self.report(&fresh, &expected, &alone) || alone.rejected.is_some() {
             return None;
         }
@@ -224,6 +228,9 @@ impl Search<'_> {
             let last = expected.steps.len() - 1;
             expected.steps[count + 1..last].fill(None);
             outcome = self.run(&path, &expected);
+            if let Some(why) = &outcome.rejected {
+                self.note_refused(&path.steps[count], why);
+            }
             if self.report(&path, &expected, &outcome) || outcome.rejected.is_some() {
                 return None;
             }
@@ -241,6 +248,11 @@ impl Search<'_> {
             outcome,
             expected,
         })
+    }
+
+    fn note_refused(&mut self, step: &Step, why: &str) {
+        let what = step.describe(&self.setting.declared());
+        self.found.refused.push(format!("{what}: {why}"));
     }
 
     /// Reports fields that have no effect outside of the object itself.

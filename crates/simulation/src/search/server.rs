@@ -51,7 +51,7 @@ impl Search<'_> {
         let mut changes = Vec::new();
         for (number, declaration) in self.setting.declarations.iter().enumerate() {
             for variant in declaration.variants() {
-                if self.setting.is_rejected(number, &variant) {
+                if self.setting.refusal(number, &variant).is_some() {
                     continue;
                 }
                 let there_and_back = [Step::ApplyWith(number, variant), Step::Apply(number)];

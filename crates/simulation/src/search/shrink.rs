@@ -61,7 +61,7 @@ impl Search<'_> {
                 return best;
             };
             for changes in simpler_changes(&changes) {
-                if self.setting.is_rejected(number, &changes) {
+                if self.setting.refusal(number, &changes).is_some() {
                     continue;
                 }
                 tries += 1;

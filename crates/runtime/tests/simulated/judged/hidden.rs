@@ -126,7 +126,7 @@ fn invariant_holds_after_each_write() {
         manager.controller(controller.owns::<StatefulSet>())
     };
     let with_rule = |simulation: Simulation| simulation.invariant(no_member_is_registered_above_the_replicas);
-    let words = "3 members are registered for 2 replicas";
+    let words = "2 members are registered for 1 replicas";
     assert_found(with_rule(simulate(late, &sized(2))), "invariant", words);
     assert_silent(with_rule(simulate(early, &sized(2))));
 }

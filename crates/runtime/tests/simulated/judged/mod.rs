@@ -11,6 +11,7 @@ mod clocks;
 mod hidden;
 mod kept;
 mod namespaces;
+mod optional;
 mod programs;
 mod shortages;
 
