@@ -23,7 +23,8 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use rbuilder_products::{api_docs, bundle, chart, grafana};
 use rbuilder_project::{
-    color, count, disk, edit, library, line_ends, paths, plan, posix, programs, project, render, tree,
+    color, count, disk, edit, library, line_ends, overlay, paths, plan, posix, programs, project, render,
+    tree,
 };
 
 use crate::commands::{Row, SourceErrors};

@@ -306,7 +306,7 @@ fn warns_of_unsupported_kustomize_features() {
             "`images` in config/default/kustomization.yaml is not part",
         ),
         (
-            "patches:\n- target:\n    kind: Deployment\n  patch: '[{op: remove, path: /spec}]'\n",
+            "patches:\n- target:\n    kind: Deployment\n  patch: '[{op: move, from: /spec/a, path: /spec/b}]'\n",
             "a patch in config/default/kustomization.yaml",
         ),
     ] {

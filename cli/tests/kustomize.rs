@@ -49,6 +49,31 @@ fn project() -> Option<Folder> {
     Some(folder)
 }
 
+/// The record is what our own reading of kustomizations is compared with.
+#[test]
+fn recorded_overlay_is_what_kubectl_renders() {
+    if !has_kubectl() {
+        return;
+    }
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/products/tests/overlay");
+    let ran = Command::new("kubectl")
+        .arg("kustomize")
+        .arg(folder.join("config/default"))
+        .output()
+        .expect("kubectl runs");
+    let parse = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text);
+        rbuilder_yaml::parse_values(&text).expect("YAML")
+    };
+    let recorded = std::fs::read(folder.join("rendered.yaml")).expect("the record");
+    assert_eq!(
+        parse(&ran.stdout),
+        parse(&recorded),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
 #[track_caller]
 pub(crate) fn render(folder: &Folder, path: &str) -> Vec<Value> {
     let ran = Command::new("kubectl")

@@ -4,7 +4,7 @@
 use rbuilder_generator::{Diagnostic, FileRange};
 use rbuilder_products::kustomize::{Fault, find_each};
 
-use crate::edit::kustomization::DEPLOYMENT;
+use crate::overlay::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::tree::Tree;
 

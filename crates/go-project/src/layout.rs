@@ -11,8 +11,8 @@ use rbuilder_kubernetes::crd::{Crd, KIND};
 use rbuilder_yaml::is_yaml;
 use serde_json::Value;
 
-use super::kustomize::follow_kustomizations;
 use super::{GoProject, Manifests};
+use crate::overlay::follow_kustomizations;
 use crate::project::{Api, Resource, strip_domain};
 use crate::tree::Tree;
 
@@ -108,7 +108,7 @@ impl GoProject {
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
         let reached = follow_kustomizations(&roots, &read).into_iter();
         reached
-            .filter(|file| file.folder.is_none())
+            .filter(|file| file.kustomization.is_none())
             .map(|file| file.path)
             .collect()
     }

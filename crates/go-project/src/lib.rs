@@ -7,7 +7,6 @@ mod builder;
 mod expression;
 mod file;
 mod format_2;
-mod kustomize;
 mod layout;
 mod lexer;
 mod packages;
@@ -19,15 +18,14 @@ use rbuilder_importer::convert_definition;
 use rbuilder_yaml::{describe_cause, describe_failure, is_yaml, parse_documents};
 use serde_json::Value;
 
-use rbuilder_products::chart;
+use rbuilder_project::overlay::Kustomization;
 use rbuilder_project::project::{FILE, Project};
 use rbuilder_project::tree::Tree;
-use rbuilder_project::{edit, paths, project, tree};
+use rbuilder_project::{overlay, paths, project, tree};
 
 pub use builder::{Builder, GoWatch, OtherCall};
 pub use expression::TypeRef;
 pub use file::{Function, GoFile, Setting};
-pub use kustomize::{Reached, follow_kustomizations, listed_paths};
 pub use layout::FoundDefinition;
 pub use patches::Unfollowed;
 pub use program::Program;
@@ -175,9 +173,10 @@ impl GoProject {
         files.find(|file| file.path == path).map(|file| file.text.clone())
     }
 
-    /// First document at a place. For a kustomization, that's the only one.
-    pub fn first_document(&self, place: &str) -> Option<&Value> {
-        self.manifest(place)?.documents.first()
+    /// The kustomization at a place.
+    pub fn kustomization(&self, place: &str) -> Option<Kustomization> {
+        let file = self.manifest(place)?;
+        Some(Kustomization::of(&file.path, file.documents.first()?))
     }
 
     /// Documents of a kind with their paths, from all files whose place starts with a prefix.

@@ -7,14 +7,11 @@
 use std::collections::BTreeSet;
 
 use rbuilder_kubernetes::crd::{Crd, is_crd};
-use rbuilder_products::kustomize::json_patch::apply_json_patch;
 use rbuilder_yaml::parse_documents;
 use serde_json::{Value, json};
 
-use super::kustomize::follow_kustomizations;
 use super::{GoProject, Manifests};
-use crate::chart::strategic;
-use crate::edit::kustomization::resolve_entry;
+use crate::overlay::{self, Kustomization, Matches, apply_patch, follow_kustomizations};
 use crate::project::{Resource, Webhooks};
 
 const DEPLOYMENT: &str = "Deployment";
@@ -37,10 +34,8 @@ pub struct Unfollowed {
 }
 
 struct Patch {
-    origin: String,
+    patch: overlay::Patch,
     documents: Vec<Value>,
-    /// The kustomization's selector for the patch. `null` if the patch itself names its target.
-    target: Value,
 }
 
 impl GoProject {
@@ -69,7 +64,10 @@ impl GoProject {
         let mut unfollowed = Vec::new();
         let mut count = 0;
         for list in &reached {
-            let Some(folder) = &list.folder else { continue };
+            let Some(kustomization) = &list.kustomization else {
+                continue;
+            };
+            let folder = kustomization.folder();
             let scope: BTreeSet<String> = follow_kustomizations(&[folder], &read)
                 .into_iter()
                 .map(|file| file.path)
@@ -78,18 +76,16 @@ impl GoProject {
                 .iter_mut()
                 .filter(|object| scope.contains(object.path))
                 .collect();
-            for kustomization in &list.documents {
-                for patch in read_patches(&list.path, folder, kustomization, &read, &mut unfollowed) {
-                    count += 1;
-                    if count <= MOST_PATCHES {
-                        patch.apply(&mut own, &mut unfollowed);
-                    }
+            for patch in read_patches(kustomization, &read, &mut unfollowed) {
+                count += 1;
+                if count <= MOST_PATCHES {
+                    patch.apply(&mut own, &mut unfollowed);
                 }
-                // Labels in the default kustomization may be part of the selector, so they are
-                // reported separately.
-                if folder != DEFAULT {
-                    add_metadata(kustomization, &mut own);
-                }
+            }
+            // Labels in the default kustomization may be part of the selector, so they are reported
+            // separately.
+            if folder != DEFAULT {
+                add_metadata(kustomization, &mut own);
             }
         }
         if count > MOST_PATCHES {
@@ -172,45 +168,23 @@ fn documents_at(manifests: &[Manifests], path: &str) -> Vec<Value> {
     file.map(|file| file.documents.clone()).unwrap_or_default()
 }
 
-/// Reads the patches of a kustomization, in all three forms that kustomize has supported.
 fn read_patches(
-    list: &str,
-    folder: &str,
-    kustomization: &Value,
+    kustomization: &Kustomization,
     read: &dyn Fn(&str) -> Vec<Value>,
     unfollowed: &mut Vec<Unfollowed>,
 ) -> Vec<Patch> {
-    let entries = |key: &str| kustomization[key].as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();
-    let mut add = |path: Option<&str>, inline: Option<&str>, target: &Value| {
-        let origin = match (path, path.and_then(|path| resolve_entry(folder, path))) {
-            (_, Some(path)) => path,
-            (Some(path), None) => format!("{folder}/{path}"),
-            (None, None) => list.to_owned(),
-        };
-        let documents = match inline {
+    for patch in kustomization.patches() {
+        let documents = match &patch.text {
             Some(text) => parse_documents(text).unwrap_or_default(),
-            None => read(&origin),
+            None => read(&patch.path),
         };
         match documents.is_empty() {
             true => unfollowed.push(Unfollowed {
-                what: format!("patch {origin}"),
+                what: format!("patch {}", patch.path),
                 reason: "it was not read: make the same change in this project".to_owned(),
             }),
-            false => found.push(Patch {
-                origin,
-                documents,
-                target: target.clone(),
-            }),
-        }
-    };
-    for entry in entries("patches").iter().chain(&entries("patchesJson6902")) {
-        add(entry["path"].as_str(), entry["patch"].as_str(), &entry["target"]);
-    }
-    for entry in entries("patchesStrategicMerge") {
-        match entry.as_str() {
-            Some(text) if text.contains('\n') => add(None, Some(text), &Value::Null),
-            path => add(path, None, &Value::Null),
+            false => found.push(Patch { patch, documents }),
         }
     }
     found
@@ -219,33 +193,23 @@ fn read_patches(
 impl Patch {
     fn apply(&self, objects: &mut [&mut Object<'_>], unfollowed: &mut Vec<Unfollowed>) {
         for document in &self.documents {
-            let is_of_monitor = self.origin.ends_with(MONITOR_PATCH);
+            let is_of_monitor = self.patch.path.ends_with(MONITOR_PATCH);
             if document["$patch"] == "delete" || is_of_certificates(document) || is_of_monitor {
                 continue;
             }
-            let (kind, name) = match self.target.is_object() {
-                true => (&self.target["kind"], &self.target["name"]),
-                false => (&document["kind"], &document["metadata"]["name"]),
-            };
-            let is_wanted = |wanted: &Value, found: &Value| match wanted.as_str() {
-                // kustomize accepts any regular expression here; we only support this one.
-                None | Some("" | ".*") => true,
-                Some(wanted) => found == wanted,
-            };
-            // Unsupported selectors, so the patch ends up in the report.
-            let has_selector = ["labelSelector", "annotationSelector"]
-                .iter()
-                .any(|key| !self.target[key].is_null());
-            let is_selected = |object: &Value| {
-                !has_selector && kind == &object["kind"] && is_wanted(name, &object["metadata"]["name"])
-            };
+            // An inner kustomization may have moved the object to another namespace.
+            let selector = self.patch.selector(document).in_any_namespace();
             let (mut problem, mut count) = (None, 0);
+            let is_selected = |object: &Value| selector.matches(object) == Matches::Yes;
             for object in objects.iter_mut().filter(|object| is_selected(object.value)) {
                 count += 1;
                 problem = apply_to(object, document).err().or(problem);
             }
-            let shown = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let of = format!("{} {}", shown(kind), shown(name)).trim().to_owned();
+            let (kind, name) = (
+                selector.kind().unwrap_or_default(),
+                selector.name().unwrap_or_default(),
+            );
+            let of = format!("{kind} {name}").trim().to_owned();
             let reason = match (count, problem) {
                 (_, Some(problem)) => format!("it cannot be applied to {of}, because {problem}"),
                 (0, None) if of.is_empty() => "it changes what a selector chooses".to_owned(),
@@ -253,7 +217,7 @@ impl Patch {
                 (_, None) => continue,
             };
             unfollowed.push(Unfollowed {
-                what: format!("patch {}", self.origin),
+                what: format!("patch {}", self.patch.path),
                 reason: format!("{reason}: make the same change in this project"),
             });
         }
@@ -276,23 +240,7 @@ fn is_of_certificates(patch: &Value) -> bool {
 
 fn apply_to(object: &mut Object<'_>, patch: &Value) -> Result<(), String> {
     let before = object.value.clone();
-    let mut patched = before.clone();
-    match patch.as_array() {
-        Some(operations) => apply_json_patch(&mut patched, operations)?,
-        None => strategic::merge(&mut patched, patch),
-    }
-    // A patch can't change an object's identity, but with an explicit target it may contain another
-    // name.
-    for key in ["apiVersion", "kind"] {
-        if let Some(patched) = patched.as_object_mut() {
-            patched.insert(key.to_owned(), before[key].clone());
-        }
-    }
-    match patched.get_mut("metadata").and_then(Value::as_object_mut) {
-        Some(metadata) => metadata.insert("name".to_owned(), before["metadata"]["name"].clone()),
-        None => return Err("it leaves no object with a name".to_owned()),
-    };
-    *object.value = patched;
+    apply_patch(object.value, patch)?;
     object.before.get_or_insert(before);
     Ok(())
 }
@@ -386,16 +334,10 @@ fn remove_new_items(value: &mut Value, key: &str, before: &Value, is_scaffolded:
     }
 }
 
-fn add_metadata(kustomization: &Value, objects: &mut [&mut Object<'_>]) {
-    let pairs = kustomization["labels"].as_array().into_iter().flatten();
-    let labels = pairs
-        .map(|entry| &entry["pairs"])
-        .chain([&kustomization["commonLabels"]])
-        .map(|values| ("labels", values));
-    for (key, values) in labels.chain([("annotations", &kustomization["commonAnnotations"])]) {
-        let Some(values) = values.as_object() else {
-            continue;
-        };
+fn add_metadata(kustomization: &Kustomization, objects: &mut [&mut Object<'_>]) {
+    let labels = kustomization.labels().map(|(labels, _)| ("labels", labels));
+    let annotations = kustomization.annotations().map(|values| ("annotations", values));
+    for (key, values) in labels.chain(annotations) {
         for object in objects.iter_mut().filter(|object| is_crd(object.value)) {
             let metadata = object.value.get_mut("metadata").and_then(Value::as_object_mut);
             let entry = metadata.map(|metadata| metadata.entry(key).or_insert_with(|| json!({})));

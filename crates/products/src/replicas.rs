@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use rbuilder_project::overlay;
 use rbuilder_project::plan::Plan;
 use rbuilder_project::tree::Tree;
 use serde_json::Value;
 
 use crate::bundle::find_container;
 use crate::chart::config::{Condition, Config, Object, SHARDING};
+use crate::chart::find_manager;
 use crate::chart::sharding::turn_off_leader;
-use crate::chart::{find_manager, strategic};
 
 /// Settings for leader election and shards in `config/default`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub fn read_replicas(plan: &Plan, tree: &Tree) -> Result<Replicas> {
     let mut deployment = manager.value.clone();
     for (conditions, patch) in &manager.patches {
         if conditions.iter().all(holds) {
-            strategic::merge(&mut deployment, patch);
+            overlay::merge(&mut deployment, patch);
         }
     }
     let account = deployment["spec"]["template"]["spec"]["serviceAccountName"]

@@ -14,6 +14,7 @@
 //! | [`programs`] | finding and querying other programs |
 //! | [`disk`] | open directories that follow no links |
 //! | [`tree`] | reading a project |
+//! | [`overlay`] | reading kustomizations |
 //! | [`library`] | where a project gets the library from |
 //! | [`project`] | the PROJECT file |
 //! | [`edit`] | edits of files that users own |
@@ -29,6 +30,7 @@ pub mod hash;
 pub mod labels;
 pub mod library;
 pub mod line_ends;
+pub mod overlay;
 pub mod paths;
 pub mod plan;
 pub mod posix;

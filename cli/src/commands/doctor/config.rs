@@ -6,13 +6,10 @@
 use anyhow::Result;
 use rbuilder_generator::Code;
 use rbuilder_products::kustomize::Fault;
-use rbuilder_yaml::describe_failure;
-use serde_json::Value;
 
 use super::Finding;
 use crate::commands::deployment::find_deployment_faults;
-use crate::edit::kustomization::{FILE_NAMES, list_references, resolve_entry};
-use crate::paths::folder_of;
+use crate::overlay::{FILE_NAMES, Kustomization, is_remote, resolve_entry};
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::render::Scaffold;
@@ -80,23 +77,25 @@ fn examine_kustomization(tree: &Tree, path: &str, scaffold: Option<&Scaffold>) -
     let Some(text) = tree.read(path)? else {
         return Ok(Vec::new());
     };
-    let kustomization: Value = match rbuilder_yaml::parse(&text) {
-        Ok(value) => value,
+    let kustomization = match Kustomization::parse(path, &text) {
+        Ok(kustomization) => kustomization,
         Err(error) => {
-            let message = format!("{:#}", describe_failure(path, &text, &error));
-            return Ok(vec![Finding::error(CHECK, message, "correct the file")]);
+            return Ok(vec![Finding::error(
+                CHECK,
+                format!("{error:#}"),
+                "correct the file",
+            )]);
         }
     };
-    let folder = folder_of(path);
     let mut findings = Vec::new();
-    for entry in list_references(&kustomization) {
-        let Some(target) = resolve_entry(folder, &entry) else {
+    for entry in kustomization.references() {
+        let Some(target) = resolve_entry(kustomization.folder(), entry) else {
             continue;
         };
-        let Some(fault) = find_fault(tree, &target).filter(|_| !is_remote(&entry)) else {
+        let Some(fault) = find_fault(tree, &target).filter(|_| !is_remote(entry)) else {
             continue;
         };
-        let place = find_line(&text, &entry).map_or_else(String::new, |line| format!(":{line}"));
+        let place = find_line(&text, entry).map_or_else(String::new, |line| format!(":{line}"));
         let command = scaffold.and_then(|scaffold| scaffold.restore_command(&target));
         findings.push(Finding::error(
             CHECK,
@@ -125,33 +124,8 @@ fn find_fault(tree: &Tree, path: &str) -> Option<&'static str> {
     }
 }
 
-fn is_remote(entry: &str) -> bool {
-    entry.split_once('/').is_some_and(|(host, _)| {
-        host.contains('.') && !host.starts_with('.') && !host.ends_with(".yaml") && !host.ends_with(".yml")
-    })
-}
-
 fn find_line(text: &str, entry: &str) -> Option<usize> {
     let mut lines = text.lines().enumerate();
     let found = lines.find(|(_, line)| !line.trim_start().starts_with('#') && line.contains(entry));
     found.map(|(index, _)| index + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_told_from_directories() {
-        for (entry, expected) in [
-            ("github.com/org/repo//config", true),
-            ("git@github.com:org/repo", true),
-            ("../crd", false),
-            ("./crd", false),
-            ("manager/manager.yaml", false),
-            ("manager.yaml", false),
-        ] {
-            assert_eq!(is_remote(entry), expected, "{entry}");
-        }
-    }
 }

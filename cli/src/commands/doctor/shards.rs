@@ -10,7 +10,7 @@ use super::Finding;
 use crate::cluster::{ClusterChoice, Kubectl};
 use crate::commands::find_kubectl;
 use crate::commands::sharding::{SHARDING, check_arguments};
-use crate::edit::kustomization::{COMPONENTS, DEPLOYMENT, entries};
+use crate::overlay::{DEPLOYMENT, Kustomization};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
@@ -27,7 +27,8 @@ const PROBE: &str = "/api/v1/namespaces?limit=1&shardSelector=shardRange(object.
 pub(super) fn examine_replicas(tree: &Tree) -> Option<Finding> {
     let plan = Plan::default();
     let listed = tree.read(DEPLOYMENT).ok().flatten().unwrap_or_default();
-    if entries(&listed, COMPONENTS).iter().any(|entry| entry == SHARDING)
+    let kustomization = Kustomization::parse(DEPLOYMENT, &listed).unwrap_or_default();
+    if kustomization.lists("components", SHARDING)
         && let Err(error) = check_arguments(&plan, tree)
     {
         let help = "add the argument; without it, kustomize fails";

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use rbuilder_yaml::{list_items, parse_documents};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::edit::kustomization::resolve_entry;
-use rbuilder_go_project::{Reached, follow_kustomizations};
+use crate::overlay::{DEPLOYMENT, Kustomization, Matches, Patch, Reached, follow_kustomizations};
 
 pub(super) type Objects = BTreeMap<(String, String), AppliedObject>;
 
@@ -26,35 +25,32 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
     for reached in follow_kustomizations(&["config/default"], &|path| read_documents(read, path)) {
         let Reached {
             path,
-            folder,
+            kustomization,
             documents,
         } = reached;
-        let Some(folder) = folder else {
-            found.extend(
-                documents
-                    .into_iter()
-                    .flat_map(list_items)
-                    .map(|object| AppliedObject {
-                        object,
-                        origin: path.clone(),
-                        is_generated: false,
-                    }),
-            );
-            continue;
-        };
-        for kustomization in documents {
-            found.extend(generated_objects(&kustomization, &path));
-            let patches = kustomization["patches"].as_array().into_iter().flatten();
-            deleted.extend(patches.filter_map(|patch| deletion(read, &folder, patch)));
+        let objects = documents.into_iter().flat_map(list_items);
+        found.extend(objects.map(|object| AppliedObject {
+            object,
+            origin: path.clone(),
+            is_generated: false,
+        }));
+        if let Some(kustomization) = kustomization {
+            found.extend(generated_objects(&kustomization));
+            let patches = kustomization.patches().into_iter();
+            deleted.extend(patches.filter_map(|patch| Some((deletion(read, &patch)?, patch))));
         }
     }
-    found.retain(|found| !deleted.iter().any(|target| is_selected(&found.object, target)));
-    let default = read_documents(read, "config/default/kustomization.yaml");
-    let namespace = default.first().map_or(&Value::Null, |list| &list["namespace"]);
+    let is_deleted = |found: &AppliedObject| {
+        let mut selectors = deleted.iter().map(|(document, patch)| patch.selector(document));
+        selectors.any(|selector| selector.matches(&found.object) == Matches::Yes)
+    };
+    found.retain(|found| !is_deleted(found));
+    let default = read(DEPLOYMENT).and_then(|text| Kustomization::parse(DEPLOYMENT, &text).ok());
+    let namespace = default.as_ref().and_then(Kustomization::namespace);
     for role in found.iter_mut().filter(|found| found.object["kind"] == "Role") {
         // kustomize moves all objects to the namespace of the outermost kustomization.
-        if namespace.is_string() {
-            role.object["metadata"]["namespace"] = namespace.clone();
+        if let Some(namespace) = namespace {
+            role.object["metadata"]["namespace"] = namespace.into();
         }
     }
     found
@@ -71,18 +67,13 @@ pub(super) fn find_objects(read: &dyn Fn(&str) -> Option<String>) -> Objects {
         .collect()
 }
 
-fn generated_objects(kustomization: &Value, path: &str) -> Vec<AppliedObject> {
-    let mut found = Vec::new();
-    for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {
-        for entry in kustomization[key].as_array().into_iter().flatten() {
-            found.push(AppliedObject {
-                object: json!({ "kind": kind, "metadata": { "name": entry["name"] } }),
-                origin: format!("`{key}` of {path}"),
-                is_generated: true,
-            });
-        }
-    }
-    found
+fn generated_objects(kustomization: &Kustomization) -> impl Iterator<Item = AppliedObject> {
+    let generated = kustomization.generated().into_iter();
+    generated.map(|(key, object)| AppliedObject {
+        object,
+        origin: format!("`{key}` of {}", kustomization.path),
+        is_generated: true,
+    })
 }
 
 pub(super) fn text(value: &Value) -> String {
@@ -94,34 +85,16 @@ fn read_documents(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Vec<Valu
     documents.unwrap_or_default()
 }
 
-/// Target of a patch that deletes objects. kubebuilder has one for objects that cert-manager makes
-/// unnecessary.
-fn deletion(read: &dyn Fn(&str) -> Option<String>, folder: &str, patch: &Value) -> Option<Value> {
-    let documents = match patch["patch"].as_str() {
+/// The document of a patch that deletes objects. kubebuilder has one for objects that cert-manager
+/// makes unnecessary.
+fn deletion(read: &dyn Fn(&str) -> Option<String>, patch: &Patch) -> Option<Value> {
+    let documents = match &patch.text {
         Some(text) => parse_documents(text).ok()?,
-        None => read_documents(read, &resolve_entry(folder, patch["path"].as_str()?)?),
+        None => read_documents(read, &patch.path),
     };
-    let deletes = documents
+    documents
         .into_iter()
-        .find(|document| document["$patch"] == "delete")?;
-    match &patch["target"] {
-        Value::Null => Some(json!({ "kind": deletes["kind"], "name": deletes["metadata"]["name"] })),
-        target => Some(target.clone()),
-    }
-}
-
-/// Whether a kustomize target selects an object. Supports kind, name, and equality-based labels.
-fn is_selected(object: &Value, target: &Value) -> bool {
-    let agrees = |key: &str, value: &Value| target[key].is_null() || target[key] == *value;
-    let selector = target["labelSelector"].as_str().unwrap_or_default();
-    let has_label = |part: &str| match part.split_once('=') {
-        Some((key, value)) => object["metadata"]["labels"][key.trim()] == value.trim(),
-        None => false,
-    };
-    target["annotationSelector"].is_null()
-        && agrees("kind", &object["kind"])
-        && agrees("name", &object["metadata"]["name"])
-        && selector.split(',').filter(|part| !part.is_empty()).all(has_label)
+        .find(|document| document["$patch"] == "delete")
 }
 
 #[cfg(test)]
@@ -179,7 +152,7 @@ mod tests {
         check("[{path: delete.yaml, target: {kind: Service}}]", &["a", "b"]);
         check(
             "[{path: delete.yaml, target: {labelSelector: part in (x)}}]",
-            &["a", "b", "s"],
+            &["b", "s"],
         );
         check(
             "[{path: delete.yaml, target: {annotationSelector: part=x}}]",
@@ -188,6 +161,26 @@ mod tests {
         check(
             "[{path: missing.yaml}, {patch: 'kind: Role', target: {kind: Role}}]",
             &["a", "b", "s"],
+        );
+    }
+
+    /// The overlay has every notation that we read, and `rendered.yaml` is what kubectl prints for it.
+    #[test]
+    fn objects_of_an_overlay_are_those_that_kubectl_applies() {
+        let folder =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/products/tests/overlay");
+        let tree = crate::tree::Tree::new(folder);
+        let read = |path: &str| tree.read(path).expect("readable");
+        let rendered = parse_documents(&read("rendered.yaml").expect("the record")).expect("YAML");
+        let expected: std::collections::BTreeSet<(String, String)> = rendered
+            .iter()
+            .map(|object| (text(&object["kind"]), text(&object["metadata"]["name"])))
+            .collect();
+        assert_eq!(
+            find_objects(&read)
+                .into_keys()
+                .collect::<std::collections::BTreeSet<_>>(),
+            expected
         );
     }
 }

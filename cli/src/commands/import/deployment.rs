@@ -12,12 +12,12 @@ use super::kinds::Leftover;
 use super::pod::port_pod;
 use crate::commands::{Outcome, features};
 use crate::flags::{Feature, SettingFlags};
-use crate::project::{NamedObjects, ObjectNames, Project, find_prefix};
+use crate::overlay::{DEPLOYMENT as DEFAULT, Kustomization};
+use crate::project::{NamedObjects, ObjectNames, Project};
 use crate::render;
 use crate::tree::Tree;
-use rbuilder_go_project::{GoProject, Setting, listed_paths};
+use rbuilder_go_project::{GoProject, Setting};
 
-const DEFAULT: &str = "config/default/kustomization.yaml";
 const MANAGER: &str = "config/manager/manager.yaml";
 const MAIN: &str = "src/main.rs";
 /// Suffixes of the metrics Service's file, in kubebuilder and in projects that rename it.
@@ -41,7 +41,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
     let Some(text) = composed.files.get_mut(DEFAULT) else {
         return;
     };
-    let Some(kustomization) = original.first_document(DEFAULT) else {
+    let Some(kustomization) = original.kustomization(DEFAULT) else {
         composed.left.push(Leftover::new(
             "namespace and name prefix",
             format!("{DEFAULT} was not read, so those of the project name are used"),
@@ -49,7 +49,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
         return;
     };
     for key in ["namespace", "namePrefix", "nameSuffix"] {
-        let value = kustomization[key].as_str();
+        let value = kustomization.text(key);
         let line = value.map(|value| format!("{key}: {}\n", render::yaml_value(value)));
         let there = text
             .lines()
@@ -71,7 +71,7 @@ fn port_names(original: &GoProject, composed: &mut Composed<'_>) {
         ("images", "the image is set by `make deploy IMG=…`, or copy it"),
     ];
     for (key, advice) in others {
-        if !kustomization[key].is_null() {
+        if kustomization.sets(&[key]) {
             composed
                 .left
                 .push(Leftover::new(format!("`{key}` in {DEFAULT}"), advice));
@@ -89,14 +89,16 @@ pub(super) fn find_names(original: &GoProject, project: &Project) -> ObjectNames
     let metrics_service = find_metrics_service(original).and_then(name);
     let mut services = original.documents("config/webhook/", "Service");
     let webhook_service = services.next().and_then(|(_, service)| name(service));
-    let kustomization = original.first_document(DEFAULT).unwrap_or(&Value::Null);
+    let kustomization = original.kustomization(DEFAULT);
     let objects = NamedObjects {
         deployment: find_deployment(original),
         accounts: &accounts,
         metrics_service: metrics_service.as_deref(),
         webhook_service: webhook_service.as_deref(),
-        name_prefix: find_prefix(kustomization),
-        namespace: kustomization["namespace"].as_str(),
+        name_prefix: kustomization
+            .as_ref()
+            .map(|list| list.name_prefix().unwrap_or_default()),
+        namespace: kustomization.as_ref().and_then(Kustomization::namespace),
     };
     let known = &project.known;
     ObjectNames {
@@ -119,11 +121,8 @@ fn find_metrics_service(original: &GoProject) -> Option<&Value> {
     let mut services = ["config/default/", "config/rbac/"]
         .into_iter()
         .flat_map(|folder| original.documents(folder, "Service"));
-    let listed: Vec<&str> = original
-        .first_document(DEFAULT)
-        .into_iter()
-        .flat_map(listed_paths)
-        .collect();
+    let kustomization = original.kustomization(DEFAULT).unwrap_or_default();
+    let listed: Vec<&str> = kustomization.included().collect();
     let is_its = |path: &str| {
         let is_named = METRICS_SERVICES.iter().any(|end| path.ends_with(end));
         let name = path.strip_prefix("config/default/");
@@ -148,18 +147,15 @@ pub(super) fn find_account(original: &GoProject) -> Option<String> {
 
 /// Whether the kustomization adds labels to selectors, which are immutable in a cluster.
 pub(super) fn adds_to_selectors(original: &GoProject) -> bool {
-    let Some(kustomization) = original.first_document(DEFAULT) else {
+    let Some(kustomization) = original.kustomization(DEFAULT) else {
         return false;
     };
-    let mut labels = kustomization["labels"].as_array().into_iter().flatten();
-    !kustomization["commonLabels"].is_null() || labels.any(|labels| labels["includeSelectors"] == true)
+    kustomization.labels().any(|(_, is_selected)| is_selected)
 }
 
-pub(super) fn name_prefix(original: &GoProject) -> &str {
-    let kustomization = original.first_document(DEFAULT);
-    kustomization
-        .and_then(|kustomization| kustomization["namePrefix"].as_str())
-        .unwrap_or_default()
+pub(super) fn name_prefix(original: &GoProject) -> String {
+    let kustomization = original.kustomization(DEFAULT).unwrap_or_default();
+    kustomization.name_prefix().unwrap_or_default().to_owned()
 }
 
 fn port_lease(original: &GoProject, composed: &mut Composed<'_>) {
@@ -244,17 +240,17 @@ fn read_label(line: &str) -> Option<(String, Value)> {
 const METRICS_CERTIFICATE_PATCHES: &[&str] = &["cert_metrics_manager_patch.yaml"];
 
 fn port_components(original: &GoProject, composed: &mut Composed<'_>) -> Result<()> {
-    let Some(kustomization) = original.first_document(DEFAULT) else {
+    let Some(kustomization) = original.kustomization(DEFAULT) else {
         return Ok(());
     };
     let has_webhooks = composed.files.contains_key("config/webhook/kustomization.yaml");
     let lists = |names: &[&str]| {
-        let mut entries = listed_paths(kustomization).map(|entry| entry.trim_end_matches('/'));
+        let mut entries = kustomization.included().map(|entry| entry.trim_end_matches('/'));
         entries.any(|entry| names.contains(&entry.rsplit('/').next().unwrap_or(entry)))
     };
+    let all = kustomization.patches();
     let patches = |names: &[&str]| {
-        let entries = kustomization["patches"].as_array().into_iter().flatten();
-        let mut files = entries.filter_map(|entry| entry["path"].as_str());
+        let mut files = all.iter().filter_map(|patch| patch.file.as_deref());
         files.any(|path| names.contains(&path.rsplit('/').next().unwrap_or(path)))
     };
     let mut settings = SettingFlags::default();

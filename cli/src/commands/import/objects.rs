@@ -11,6 +11,7 @@ use super::counterparts::{Accounts, account_of, find_counterparts, subjects_of};
 use super::deployment::find_account;
 use super::permissions::compare_permissions;
 use crate::commands::permissions::is_role;
+use crate::overlay::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::tree::Tree;
 use rbuilder_go_project::GoProject;
@@ -93,8 +94,8 @@ pub(super) fn compare_objects(original: &GoProject, plan: &Plan, tree: &Tree, re
 
 /// Whether this is the Namespace of `config/default`, whose name is set by kustomize.
 fn is_namespace_of(original: &GoProject, name: &str) -> bool {
-    let kustomization = original.first_document("config/default/kustomization.yaml");
-    kustomization.is_some_and(|kustomization| kustomization["namespace"] == *name)
+    let kustomization = original.kustomization(DEPLOYMENT).unwrap_or_default();
+    kustomization.namespace() == Some(name)
 }
 
 /// Kinds whose objects have their own rows.

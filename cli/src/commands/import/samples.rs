@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::composed::Composed;
 use super::kinds::Leftover;
 use crate::edit::kustomization;
+use crate::overlay::FILE_NAMES;
 use rbuilder_go_project::{GoProject, Manifests};
 
 const FOLDER: &str = "config/samples/";
@@ -142,7 +143,7 @@ fn with_newline(text: &str) -> String {
 
 fn add_file(file: &Manifests, composed: &mut Composed<'_>) -> Result<()> {
     let name = file.path.rsplit('/').next().unwrap_or_default();
-    let is_kustomization = kustomization::FILE_NAMES.contains(&name);
+    let is_kustomization = FILE_NAMES.contains(&name);
     let has_objects = file.documents.iter().any(|document| document["kind"].is_string());
     if is_kustomization || !has_objects {
         return Ok(());

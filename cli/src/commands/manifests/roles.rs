@@ -7,7 +7,7 @@ use rbuilder_yaml::{is_yaml, parse_documents};
 use serde_json::Value;
 
 use crate::chart::config::{KEPT, read_kept_namespaces};
-use crate::edit::kustomization::{self, DEPLOYMENT, TRANSFORMERS};
+use crate::overlay::{DEPLOYMENT, Kustomization};
 use crate::plan::Plan;
 use crate::tree::Tree;
 
@@ -43,21 +43,17 @@ pub(super) fn is_config(path: &str) -> bool {
     path.starts_with("config/") && is_yaml(path)
 }
 
-pub(super) fn find_namespace(kustomization: &str) -> Option<String> {
-    let documents = parse_documents(kustomization).ok()?;
-    let mut namespaces = documents
-        .iter()
-        .filter_map(|document| document["namespace"].as_str());
-    namespaces.next().map(str::to_owned)
+pub(super) fn find_namespace(text: &str) -> Option<String> {
+    let kustomization = Kustomization::parse(DEPLOYMENT, text).ok()?;
+    kustomization.namespace().map(str::to_owned)
 }
 
 /// Whether a namespace is preserved, i.e. config/default includes the transformers and they cover
 /// the namespace.
 pub(super) fn is_kept(plan: &Plan, tree: &Tree, namespace: &str) -> Result<bool> {
     let deployment = plan.read(tree, DEPLOYMENT)?.unwrap_or_default();
-    let is_listed = kustomization::entries(&deployment, TRANSFORMERS)
-        .iter()
-        .any(|entry| entry == ENTRY);
+    let kustomization = Kustomization::parse(DEPLOYMENT, &deployment).unwrap_or_default();
+    let is_listed = kustomization.lists("transformers", ENTRY);
     let transformers = plan.read(tree, KEPT)?.unwrap_or_default();
     Ok(is_listed && read_kept_namespaces(&transformers).contains(namespace))
 }

@@ -15,7 +15,7 @@ use rbuilder_yaml::parse_documents;
 use super::Request;
 use super::layout::Layout;
 use super::roles::{ENTRY, PLACEHOLDER, Role, find_namespace, is_config, is_kept, read_roles};
-use crate::edit::kustomization::DEPLOYMENT;
+use crate::overlay::DEPLOYMENT;
 use crate::plan::Plan;
 use crate::project::{FILE, Project};
 use crate::tree::Tree;

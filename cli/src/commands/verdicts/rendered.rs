@@ -4,15 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
-use rbuilder_yaml::parse_documents;
-use serde_json::Value;
 
 use crate::cluster::ClusterChoice;
 use crate::commands::find_kubectl;
+use crate::overlay::{FILE_NAMES, Kustomization};
 use crate::programs::{LIMIT, LONGEST, ask, find_program, neutral_folder};
 use crate::tree::{InputFile, STANDARD_INPUT, read_inputs};
-
-const KUSTOMIZATIONS: &[&str] = &["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Suffix of a directory's path that denotes its rendered output.
 pub(in crate::commands) const RENDERED: &str = " (rendered)";
@@ -29,7 +26,7 @@ pub(in crate::commands) fn read_texts(dir: &Path, typed: &Path) -> Result<Vec<In
         None
     } else if path.join("Chart.yaml").is_file() {
         Some(render_chart(&path)?)
-    } else if let Some(name) = KUSTOMIZATIONS.iter().find(|name| path.join(name).is_file()) {
+    } else if let Some(name) = FILE_NAMES.iter().find(|name| path.join(name).is_file()) {
         // Read the files directly, so that diagnostics have line numbers.
         match is_plain_list(&path, name) {
             true => None,
@@ -54,19 +51,17 @@ fn is_plain_list(path: &Path, name: &str) -> bool {
     let Some([file]) = read(path).and_then(|files| <[InputFile; 1]>::try_from(files).ok()) else {
         return false;
     };
-    let documents = parse_documents(&file.text).unwrap_or_default();
-    let [Value::Object(keys)] = &documents[..] else {
-        return documents.is_empty();
+    // The caller reports what is wrong with the file.
+    let Ok(kustomization) = Kustomization::parse(name, &file.text) else {
+        return true;
     };
-    let is_file = |resource: &Value| {
-        let name = resource.as_str().unwrap_or_default();
-        !name.contains(['/', '\\']) && path.join(name).is_file()
-    };
-    keys.iter().all(|(key, value)| match key.as_str() {
-        "apiVersion" | "kind" => true,
-        "resources" => value.as_array().is_some_and(|list| list.iter().all(is_file)),
-        _ => false,
-    })
+    let is_file = |name: &str| !name.contains(['/', '\\']) && path.join(name).is_file();
+    let mut keys = kustomization.keys();
+    keys.all(|key| ["apiVersion", "kind", "resources"].contains(&key))
+        && kustomization
+            .list("resources")
+            .iter()
+            .all(|entry| entry.as_str().is_some_and(is_file))
 }
 
 fn render_kustomization(dir: &Path, typed: &Path) -> Result<String> {

@@ -145,6 +145,7 @@ pub(super) const CODES: &[Code] = &[
         messages: &[
             "this kustomization names `{}`, but {} does not exist",
             "{} has no kustomization",
+            "kustomizations have no field `{}`: kustomize fails",
             "{} `{}` is defined twice, here and in {}: kustomize fails",
             "expected objects with `kind` and `metadata.name`",
             "this patch is for {} `{}` of namespace `{}`, but {} has it in namespace `{}`: {}",

@@ -1,11 +1,11 @@
 //! The manager's Deployment as created by the Operator Lifecycle Manager.
 
+use rbuilder_project::overlay;
 use serde_json::{Value, json};
 
 use super::BundleOptions;
 use crate::chart::config::{Condition, Object};
 use crate::chart::references::References;
-use crate::chart::strategic;
 
 const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
 
@@ -18,7 +18,7 @@ pub(super) fn resolve_manager(
     let mut value = object.value.clone();
     for (conditions, patch) in &object.patches {
         if conditions.iter().all(holds) && patch["kind"] == value["kind"] {
-            strategic::merge(&mut value, patch);
+            overlay::merge(&mut value, patch);
         }
     }
     remove_certificate(&mut value["spec"]["template"]["spec"], references);

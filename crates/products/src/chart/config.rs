@@ -1,7 +1,7 @@
 //! Reads the manifests in `config/` for a chart.
 //!
-//! Only the parts of kustomize that scaffolds use are supported: resources, components and
-//! strategic merge patches. We warn about any other field. The component of a feature is read even
+//! Only the parts of kustomize that scaffolds use are supported: resources, components and patches,
+//! in a component without JSON patches. We warn about any other field. The component of a feature is read even
 //! if `config/default` doesn't list it, because in the chart a value turns the feature on and off.
 //!
 //! The transformers in `config/rbac/namespaces` restore the namespaces of some objects. Charts and
@@ -10,11 +10,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{sharding, strategic};
-use rbuilder_kubernetes::selector::LabelSelector;
-use rbuilder_project::edit::kustomization::{self, resolve_entry};
+use super::sharding;
+use rbuilder_project::overlay::{Kustomization, Matches, Patch, apply_patch, resolve_entry};
 use rbuilder_project::plan::Plan;
 use rbuilder_project::project::ObjectNames;
 use rbuilder_project::tree::Tree;
@@ -183,17 +182,16 @@ impl Config {
         let project = plan.read_project(tree)?;
         let names = project.map(|project| project.known.rbuilder.names);
         reader.config.names = names.unwrap_or_default();
-        let namespace = root.get("namespace").and_then(Value::as_str);
-        reader.config.namespace = namespace.unwrap_or_default().to_owned();
-        let transformers = reader.resolve_entries(ROOT, &root, "transformers");
+        reader.config.namespace = root.namespace().unwrap_or_default().to_owned();
+        let transformers = reader.resolve_entries(&root, "transformers");
         if transformers.iter().any(|entry| entry == KEPT_FOLDER) {
             let text = plan.read(tree, KEPT)?.unwrap_or_default();
             reader.config.kept_namespaces = read_kept_namespaces(&text);
         }
         let known = |entry: &String| FEATURES.iter().any(|feature| feature.folder == entry);
-        let listed = reader.resolve_entries(ROOT, &root, "components");
+        let listed = reader.resolve_entries(&root, "components");
         let (features, others): (Vec<String>, Vec<String>) = listed.into_iter().partition(known);
-        reader.add_resources(ROOT, &root, &[], 0)?;
+        reader.add_resources(&root, &[], 0)?;
         for feature in FEATURES {
             reader.add_feature(feature, features.iter().any(|entry| entry == feature.folder))?;
         }
@@ -201,7 +199,7 @@ impl Config {
             reader.add(&folder, &[], 1)?;
         }
         // As in kustomize, these patches also apply to objects of components.
-        reader.add_patches(ROOT, &root, &[])?;
+        reader.add_patches(&root, &[])?;
         reader.config.objects.retain(|object| !object.value.is_null());
         Ok(reader.config)
     }
@@ -259,18 +257,8 @@ impl Reader<'_> {
         self.add(feature.folder, feature.conditions, 1)
     }
 
-    fn read_kustomization(&self, folder: &str) -> Result<Option<Map<String, Value>>> {
-        for name in kustomization::FILE_NAMES {
-            let path = format!("{folder}/{name}");
-            let Some(text) = self.plan.read(self.tree, &path)? else {
-                continue;
-            };
-            let parsed = serde_saphyr::from_str(&text);
-            return Ok(Some(
-                parsed.map_err(|error| describe_failure(&path, &text, &error))?,
-            ));
-        }
-        Ok(None)
+    fn read_kustomization(&self, folder: &str) -> Result<Option<Kustomization>> {
+        Kustomization::find(folder, |path| self.plan.read(self.tree, path))
     }
 
     fn add(&mut self, entry: &str, conditions: &[Condition], depth: usize) -> Result<()> {
@@ -284,9 +272,9 @@ impl Reader<'_> {
             return self.add_file(entry, &text, conditions);
         }
         match self.read_kustomization(entry)? {
-            Some(map) => {
-                self.add_resources(entry, &map, conditions, depth)?;
-                self.add_patches(entry, &map, conditions)
+            Some(found) => {
+                self.add_resources(&found, conditions, depth)?;
+                self.add_patches(&found, conditions)
             }
             None => bail!("{entry} does not exist, but a kustomization in config/ lists it"),
         }
@@ -315,43 +303,35 @@ impl Reader<'_> {
 
     /// Adds the objects in a kustomization. Patches are left to the caller, which may have more
     /// objects to add first.
-    fn add_resources(
-        &mut self,
-        folder: &str,
-        map: &Map<String, Value>,
-        conditions: &[Condition],
-        depth: usize,
-    ) -> Result<()> {
-        self.warn_unknown(folder, map, conditions);
+    fn add_resources(&mut self, found: &Kustomization, conditions: &[Condition], depth: usize) -> Result<()> {
+        self.warn_unknown(found, conditions);
         // Components of the root are features, which `read` adds in its own order.
-        let components = if folder == ROOT { None } else { Some("components") };
-        for key in ["resources"].into_iter().chain(components) {
-            for entry in self.resolve_entries(folder, map, key) {
+        let components = (found.folder() != ROOT).then_some("components");
+        for key in ["resources", "bases"].into_iter().chain(components) {
+            for entry in self.resolve_entries(found, key) {
                 self.add(&entry, conditions, depth + 1)?;
             }
         }
         Ok(())
     }
 
-    fn add_patches(
-        &mut self,
-        folder: &str,
-        map: &Map<String, Value>,
-        conditions: &[Condition],
-    ) -> Result<()> {
-        let is_leader_off = list(map, "replacements").iter().any(sharding::turns_off_leader);
+    fn add_patches(&mut self, found: &Kustomization, conditions: &[Condition]) -> Result<()> {
+        let is_leader_off = found.list("replacements").iter().any(sharding::turns_off_leader);
         self.config.turns_off_leader |= is_leader_off && conditions == [on(SHARDING)];
-        let mut patches = list(map, "patches").iter();
-        patches.try_for_each(|patch| self.add_patch(folder, patch, conditions))
+        let mut patches = found.patches().into_iter();
+        patches.try_for_each(|patch| self.add_patch(&patch, conditions))
     }
 
-    fn resolve_entries(&mut self, folder: &str, map: &Map<String, Value>, key: &str) -> Vec<String> {
+    fn resolve_entries(&mut self, found: &Kustomization, key: &str) -> Vec<String> {
         let mut paths = Vec::new();
-        for entry in list(map, key).iter().filter_map(Value::as_str) {
-            match resolve_entry(folder, entry) {
+        for entry in found.entries(key) {
+            match resolve_entry(found.folder(), entry) {
                 Some(path) => paths.push(path),
                 None => self.warn(
-                    format!("`{entry}` in {folder}/kustomization.yaml is not in the project, so it is not in the chart"),
+                    format!(
+                        "`{entry}` in {} is not in the project, so it is not in the chart",
+                        found.path
+                    ),
                     "make it a dependency in Chart.yaml, or install it separately",
                 ),
             }
@@ -359,29 +339,21 @@ impl Reader<'_> {
         paths
     }
 
-    fn add_patch(&mut self, folder: &str, entry: &Value, conditions: &[Condition]) -> Result<()> {
-        let inline = format!("{folder}/kustomization.yaml");
-        let (path, text) = match (entry["path"].as_str(), entry["patch"].as_str()) {
-            (Some(file), _) => match resolve_entry(folder, file) {
-                Some(path) => (
-                    path.clone(),
-                    self.plan.read(self.tree, &path)?.unwrap_or_default(),
+    fn add_patch(&mut self, patch: &Patch, conditions: &[Condition]) -> Result<()> {
+        let text = match &patch.text {
+            Some(text) => text.clone(),
+            None => match self.plan.read(self.tree, &patch.path)? {
+                Some(text) => text,
+                None => bail!(
+                    "{} does not exist, but a kustomization in config/ lists it",
+                    patch.path
                 ),
-                None => (inline, String::new()),
             },
-            (None, Some(text)) => (inline, text.to_owned()),
-            (None, None) => return Ok(()),
         };
-        for patch in parse_documents(&path, &text)? {
-            let is_applied = match Target::of(entry, &patch) {
-                Some(target) if patch.is_object() || is_tls_patch(&patch) => {
-                    self.apply_patch(&target, &patch, conditions)
-                }
-                _ => false,
-            };
-            if !is_applied {
+        for document in parse_documents(&patch.path, &text)? {
+            if !self.apply_patch(patch, &document, conditions) {
                 self.warn(
-                    format!("a patch in {path} is not part of the chart"),
+                    format!("a patch in {} is not part of the chart", patch.path),
                     "change the manifest that it patches, or the template in the chart: later changes are merged with yours",
                 );
             }
@@ -389,41 +361,62 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Applies a patch to the selected objects. Returns false if there should be some but aren't.
-    fn apply_patch(&mut self, target: &Target, patch: &Value, conditions: &[Condition]) -> bool {
-        let objects = self.config.objects.iter_mut();
-        let selected = objects.filter(|object| target.selects(&object.value));
-        let count = selected.map(|object| apply(object, patch, conditions)).count();
+    /// Applies a patch to the selected objects. Returns false if it can't be, or if there should be
+    /// some objects but aren't.
+    fn apply_patch(&mut self, patch: &Patch, document: &Value, conditions: &[Condition]) -> bool {
+        if document.is_array() && !conditions.is_empty() && !is_tls_patch(document) {
+            return false;
+        }
+        // A chart has one namespace. `doctor` reports patches for another one.
+        let selector = patch.selector(document).in_any_namespace();
+        let mut count = 0;
+        for object in self
+            .config
+            .objects
+            .iter_mut()
+            .filter(|object| !object.value.is_null())
+        {
+            match selector.matches(&object.value) {
+                Matches::No => continue,
+                Matches::Unknown => return false,
+                Matches::Yes => count += 1,
+            }
+            if apply(object, document, conditions).is_err() {
+                return false;
+            }
+        }
         // A patch with a selector, e.g. for mutating webhooks, may match nothing.
-        count > 0 || target.is_selector
+        count > 0 || patch.has_target()
     }
 
-    fn warn_unknown(&mut self, folder: &str, map: &Map<String, Value>, conditions: &[Condition]) {
-        const KNOWN: [&str; 7] = [
+    fn warn_unknown(&mut self, found: &Kustomization, conditions: &[Condition]) {
+        const KNOWN: [&str; 10] = [
             "apiVersion",
+            "bases",
+            "components",
+            "configurations",
             "kind",
             "metadata",
-            "resources",
-            "components",
             "patches",
-            "configurations",
+            "patchesJson6902",
+            "patchesStrategicMerge",
+            "resources",
         ];
         const KNOWN_IN_ROOT: [&str; 2] = ["namespace", "namePrefix"];
-        for (key, value) in map {
-            let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
-            let is_known = KNOWN.contains(&key.as_str())
-                || (folder == ROOT && KNOWN_IN_ROOT.contains(&key.as_str()))
+        for key in found.keys() {
+            let is_known = KNOWN.contains(&key)
+                || (found.folder() == ROOT && KNOWN_IN_ROOT.contains(&key))
                 || (key == "transformers"
                     && self
-                        .resolve_entries(folder, map, key)
+                        .resolve_entries(found, key)
                         .iter()
                         .all(|entry| NAMES.contains(&entry.as_str()) || entry == KEPT_FOLDER))
                 || (key == "replacements"
                     && conditions == [on(SHARDING)]
-                    && list(map, key).iter().all(sharding::turns_off_leader));
-            if !is_known && !is_empty {
+                    && found.list(key).iter().all(sharding::turns_off_leader));
+            if !is_known {
                 self.warn(
-                    format!("`{key}` in {folder}/kustomization.yaml is not part of the chart"),
+                    format!("`{key}` in {} is not part of the chart", found.path),
                     "set the same in values.yaml or in a template of the chart: later changes are merged with yours",
                 );
             }
@@ -435,55 +428,6 @@ impl Reader<'_> {
         if !self.config.warnings.contains(&warning) {
             self.config.warnings.push(warning);
         }
-    }
-}
-
-struct Target {
-    kind: Option<String>,
-    name: Option<String>,
-    labels: LabelSelector,
-    /// Whether the kustomization entry has a selector. Otherwise the patch itself names an object.
-    is_selector: bool,
-}
-
-impl Target {
-    /// Returns `None` for an unsupported selector.
-    fn of(entry: &Value, patch: &Value) -> Option<Target> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let Some(target) = entry["target"].as_object() else {
-            return Some(Target {
-                kind: text(&patch["kind"]),
-                name: text(&patch["metadata"]["name"]),
-                labels: LabelSelector::default(),
-                is_selector: false,
-            });
-        };
-        let mut chosen = Target {
-            kind: None,
-            name: None,
-            labels: LabelSelector::default(),
-            is_selector: true,
-        };
-        for (key, value) in target {
-            match (key.as_str(), value.as_str()?) {
-                ("kind", kind) => chosen.kind = Some(kind.to_owned()),
-                ("name", name) => chosen.name = Some(name.to_owned()),
-                ("labelSelector", selector) => chosen.labels = LabelSelector::parse(selector).ok()?,
-                ("group" | "version", _) => {}
-                _ => return None,
-            }
-        }
-        Some(chosen)
-    }
-
-    fn selects(&self, object: &Value) -> bool {
-        let is = |wanted: &Option<String>, found: &Value| {
-            wanted.as_ref().is_none_or(|wanted| found == wanted.as_str())
-        };
-        let metadata = &object["metadata"];
-        is(&self.kind, &object["kind"])
-            && is(&self.name, &metadata["name"])
-            && self.labels.matches_map(&metadata["labels"])
     }
 }
 
@@ -506,46 +450,17 @@ fn is_tls_patch(patch: &Value) -> bool {
 }
 
 /// Applies a patch to an object, or records it there if it is conditional.
-fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) {
-    if let (Some(operations), []) = (patch.as_array(), conditions) {
-        apply_tls_operations(&mut object.value, operations);
-        return;
-    }
+fn apply(object: &mut Object, patch: &Value, conditions: &[Condition]) -> Result<(), String> {
     let is_removal = patch["$patch"] == "delete";
-    if conditions.is_empty() {
-        if is_removal {
-            object.value = Value::Null;
-        } else {
-            let mut patch = patch.clone();
-            // With an explicit target, the identity in the patch may differ.
-            for key in ["apiVersion", "kind"] {
-                patch[key] = object.value[key].clone();
-            }
-            patch["metadata"]["name"] = object.value["metadata"]["name"].clone();
-            strategic::merge(&mut object.value, &patch);
-        }
-        return;
+    match (conditions.last(), is_removal) {
+        (None, true) => object.value = Value::Null,
+        (None, false) => apply_patch(&mut object.value, patch)?,
+        // Only invert the last condition: a component's conditions start with those of the component
+        // that it extends.
+        (Some(last), true) => object.conditions.push(last.inverse()),
+        (Some(_), false) => object.patches.push((conditions.to_vec(), patch.clone())),
     }
-    if is_removal {
-        // Only invert the last condition: a component's conditions start with those of the
-        // component that it extends.
-        let last = conditions.last().map(|condition| condition.inverse());
-        object.conditions.extend(last);
-        return;
-    }
-    object.patches.push((conditions.to_vec(), patch.clone()));
-}
-
-pub(crate) fn apply_tls_operations(object: &mut Value, operations: &[Value]) {
-    for (endpoint, settings) in operations.iter().filter_map(read_tls_operation) {
-        if let Some(endpoint) = object["spec"]["endpoints"].get_mut(endpoint) {
-            endpoint["tlsConfig"] = settings.clone();
-        }
-    }
-}
-
-fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
-    map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    Ok(())
 }
 
 fn parse_documents(path: &str, text: &str) -> Result<Vec<Value>> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::config::{Condition, Object};
-use super::strategic::{self, merge_key};
+use rbuilder_project::overlay::{self, merge_key};
 
 pub(super) type Entry = (Vec<Condition>, Value);
 
@@ -112,7 +112,7 @@ fn patch_list(list: &mut Vec<Entry>, field: &str, items: &Value, conditions: &[C
             hide(known);
         }
         if item["$patch"].is_null() {
-            strategic::merge(&mut merged, item);
+            overlay::merge(&mut merged, item);
             list.push((conditions.to_vec(), merged));
         }
     }

@@ -21,7 +21,6 @@ mod ports;
 pub(crate) mod references;
 pub(crate) mod sharding;
 pub(crate) mod size;
-pub mod strategic;
 pub(crate) mod template;
 mod text;
 mod values;

@@ -5,22 +5,19 @@
 //! replacements, generators. Where a kustomization has something else that changes objects, such as
 //! a remote resource, the build is incomplete, and no reference counts as broken.
 
-pub mod json_patch;
 mod references;
-mod selector;
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
 use rbuilder_diagnostic::suggest::is_misspelling;
 use rbuilder_kubernetes::gvk;
-use rbuilder_project::edit::kustomization::{FILE_NAMES, resolve_entry};
+use rbuilder_project::overlay::{
+    DEPLOYMENT, FILE_NAMES, Kustomization, Matches, Selector, apply_patch, is_remote, namespace_of,
+    resolve_entry,
+};
 use rbuilder_yaml::{describe_failure, is_yaml, list_items, parse_documents};
-use serde_json::{Map, Value, json};
-
-use self::json_patch::apply_json_patch;
-use self::selector::{Matches, Selector};
-use crate::chart::strategic;
+use serde_json::Value;
 
 /// Kustomization that `deploy` applies.
 pub const ROOT: &str = "config/default";
@@ -81,39 +78,20 @@ impl Object {
     }
 }
 
-/// For kustomize, objects without a namespace are in `default`.
-fn namespace_of(namespace: Option<&str>) -> &str {
-    namespace.unwrap_or("default")
-}
-
 /// Message about a deployment that runs nothing.
 pub const NO_WORKLOAD: &str = "config/default has no Deployment: it deploys no manager";
 
 /// Reads a file. Fails if it exists but can't be read; the build is incomplete then.
 pub type Read<'a> = &'a dyn Fn(&str) -> Result<Option<String>>;
 
-/// Finds what prevents `config/default` from being deployed: what kustomize refuses or, if it builds
+/// Finds what prevents `config/default` from being deployed: what kustomize refuses and, if it builds
 /// the objects, references to missing ones.
-pub fn find_faults(read: Read<'_>) -> Vec<Fault> {
-    let (faults, references) = find_each(read);
-    faults.into_iter().chain(references).collect()
-}
-
-/// Like [`find_faults`], separately: what kustomize refuses, then references to missing objects.
 pub fn find_each(read: Read<'_>) -> (Vec<Fault>, Vec<Fault>) {
-    let mut build = Build {
-        read,
-        faults: Vec::new(),
-        files: 0,
-        is_incomplete: false,
-        root: Map::new(),
-    };
-    let mut objects = Vec::new();
-    build.add_folder(ROOT, &mut objects, 0);
+    let (mut build, objects) = Build::run(read);
     let has_workload = objects.iter().any(|object| WORKLOADS.contains(&object.kind()));
     if !build.is_incomplete && !has_workload && build.faults.iter().all(|fault| !fault.is_error) {
         build.faults.push(Fault {
-            path: format!("{ROOT}/{}", FILE_NAMES[0]),
+            path: DEPLOYMENT.to_owned(),
             message: NO_WORKLOAD.to_owned(),
             help: "list `../manager` in `resources`, and manager.yaml in config/manager/kustomization.yaml"
                 .to_owned(),
@@ -122,9 +100,8 @@ pub fn find_each(read: Read<'_>) -> (Vec<Fault>, Vec<Fault>) {
     }
     let mut references = Vec::new();
     if !build.is_incomplete && build.faults.iter().all(|fault| !fault.is_error) {
-        let prefix = build.root.get("namePrefix").and_then(Value::as_str);
-        let namespace = build.root.get("namespace").and_then(Value::as_str);
-        references::check(&objects, prefix.unwrap_or_default(), namespace, &mut references);
+        let prefix = build.root.name_prefix().unwrap_or_default();
+        references::check(&objects, prefix, build.root.namespace(), &mut references);
     }
     (build.faults, references)
 }
@@ -135,10 +112,33 @@ struct Build<'a> {
     files: usize,
     is_incomplete: bool,
     /// The outermost kustomization.
-    root: Map<String, Value>,
+    root: Kustomization,
 }
 
-impl Build<'_> {
+/// Fields of kustomizations that change objects in a way that the build doesn't follow.
+const UNFOLLOWED: [&str; 5] = [
+    "generators",
+    "helmChartInflationGenerator",
+    "helmCharts",
+    "nameSuffix",
+    "vars",
+];
+
+impl<'a> Build<'a> {
+    /// Builds the objects of `config/default`.
+    fn run(read: Read<'a>) -> (Build<'a>, Vec<Object>) {
+        let mut build = Build {
+            read,
+            faults: Vec::new(),
+            files: 0,
+            is_incomplete: false,
+            root: Kustomization::default(),
+        };
+        let mut objects = Vec::new();
+        build.add_folder(ROOT, &mut objects, 0);
+        (build, objects)
+    }
+
     fn fault(&mut self, path: &str, message: String, help: &str) {
         if self.is_incomplete {
             return;
@@ -164,9 +164,18 @@ impl Build<'_> {
         }
     }
 
-    fn find_kustomization(&mut self, folder: &str) -> Option<(String, String)> {
+    /// The kustomization of a directory. The outer `None` means that there is none, the inner one
+    /// that it can't be parsed.
+    fn find_kustomization(&mut self, folder: &str) -> Option<Option<Kustomization>> {
         let mut paths = FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
-        paths.find_map(|path| self.read(&path).map(|text| (path, text)))
+        let (path, text) = paths.find_map(|path| self.read(&path).map(|text| (path, text)))?;
+        match Kustomization::parse(&path, &text) {
+            Ok(found) => Some(Some(found)),
+            Err(error) => {
+                self.fault(&path, format!("{error:#}"), "correct the file");
+                Some(None)
+            }
+        }
     }
 
     fn parse(&mut self, path: &str, text: &str) -> Vec<Value> {
@@ -182,71 +191,69 @@ impl Build<'_> {
 
     /// Adds the objects of a directory to those of the kustomization that lists it.
     fn add_folder(&mut self, folder: &str, objects: &mut Vec<Object>, depth: usize) {
-        let Some((list, text)) = self.find_kustomization(folder) else {
-            return self.fault(
+        match self.find_kustomization(folder) {
+            Some(Some(kustomization)) => self.add_kustomization(&kustomization, objects, depth),
+            Some(None) => {}
+            None => self.fault(
                 folder,
                 format!("{folder} has no kustomization"),
                 "add one, or remove the entry",
-            );
-        };
-        let documents = self.parse(&list, &text);
-        let Some(Value::Object(map)) = documents.into_iter().next() else {
-            return;
-        };
-        let is_component = map.get("kind").is_some_and(|kind| kind == "Component");
-        if depth == 0 {
-            self.root.clone_from(&map);
-        } else if ["namePrefix", "nameSuffix", "namespace"]
-            .iter()
-            .any(|key| map.contains_key(*key))
-        {
-            self.is_incomplete = true;
+            ),
         }
-        let unknown = [
-            "helmCharts",
-            "helmChartInflationGenerator",
-            "generators",
-            "nameSuffix",
-            "vars",
-        ];
-        self.is_incomplete |= unknown.iter().any(|key| map.contains_key(*key));
-        if is_component {
-            return self.add_contents(folder, &list, &map, objects, depth);
+    }
+
+    fn add_kustomization(&mut self, found: &Kustomization, objects: &mut Vec<Object>, depth: usize) {
+        for (field, similar) in found.unknown_fields() {
+            let help = match similar {
+                Some(similar) => format!("write `{similar}`, or remove the field"),
+                None => "remove the field".to_owned(),
+            };
+            self.fault(
+                &found.path,
+                format!("kustomizations have no field `{field}`: kustomize fails"),
+                &help,
+            );
+        }
+        if depth == 0 {
+            self.root = found.clone();
+        } else {
+            self.is_incomplete |= found.sets(&["namePrefix", "namespace"]);
+        }
+        self.is_incomplete |= found.sets(&UNFOLLOWED);
+        if found.is_component() {
+            return self.add_contents(found, objects, depth);
         }
         // Patches only apply to the objects of their own kustomization.
         let mut own = Vec::new();
-        self.add_contents(folder, &list, &map, &mut own, depth);
+        self.add_contents(found, &mut own, depth);
         for object in own {
             self.add_object(object, objects);
         }
     }
 
-    fn add_contents(
-        &mut self,
-        folder: &str,
-        list: &str,
-        map: &Map<String, Value>,
-        objects: &mut Vec<Object>,
-        depth: usize,
-    ) {
-        for key in ["resources", "bases", "components"] {
-            for entry in entries(map, key) {
-                self.add_entry(folder, list, &entry, objects, depth);
+    fn add_contents(&mut self, found: &Kustomization, objects: &mut Vec<Object>, depth: usize) {
+        for entry in found.included() {
+            self.add_entry(found, entry, objects, depth);
+        }
+        for (_, value) in found.generated() {
+            let path = found.path.clone();
+            let object = Object { path, value };
+            if !objects.iter().any(|other| other.id() == object.id()) {
+                objects.push(object);
             }
         }
-        add_generated(list, map, objects);
-        self.add_patches(folder, list, map, objects);
-        let inline = map.get("replacements").and_then(Value::as_array);
-        for replacement in inline.into_iter().flatten() {
-            self.check_replacement(list, replacement, objects);
+        self.add_patches(found, objects);
+        for replacement in found.list("replacements") {
+            self.check_replacement(&found.path, replacement, objects);
         }
-        for entry in entries(map, "transformers") {
-            self.add_transformers(folder, &entry, objects);
+        for entry in found.entries("transformers") {
+            self.add_transformers(found.folder(), entry, objects);
         }
     }
 
-    fn add_entry(&mut self, folder: &str, list: &str, entry: &str, objects: &mut Vec<Object>, depth: usize) {
-        let Some(path) = resolve_entry(folder, entry).filter(|_| !is_remote(entry)) else {
+    fn add_entry(&mut self, found: &Kustomization, entry: &str, objects: &mut Vec<Object>, depth: usize) {
+        let list = &found.path;
+        let Some(path) = resolve_entry(found.folder(), entry).filter(|_| !is_remote(entry)) else {
             self.is_incomplete = true;
             return;
         };
@@ -273,12 +280,15 @@ impl Build<'_> {
                     self.add_object(Object { path, value }, objects);
                 }
             }
-            None if self.find_kustomization(&path).is_some() => self.add_folder(&path, objects, depth + 1),
-            None => self.fault(
-                list,
-                format!("this kustomization names `{entry}`, but {path} does not exist"),
-                "correct the entry, or remove it",
-            ),
+            None => match self.find_kustomization(&path) {
+                Some(Some(inner)) => self.add_kustomization(&inner, objects, depth + 1),
+                Some(None) => {}
+                None => self.fault(
+                    list,
+                    format!("this kustomization names `{entry}`, but {path} does not exist"),
+                    "correct the entry, or remove it",
+                ),
+            },
         }
     }
 
@@ -317,48 +327,41 @@ impl Build<'_> {
         objects.push(object);
     }
 
-    fn add_patches(&mut self, folder: &str, list: &str, map: &Map<String, Value>, objects: &mut Vec<Object>) {
-        let mut patches: Vec<(Option<String>, Option<String>, Value)> = Vec::new();
-        for key in ["patches", "patchesJson6902"] {
-            for entry in map.get(key).and_then(Value::as_array).into_iter().flatten() {
-                let text = |key: &str| entry[key].as_str().map(str::to_owned);
-                patches.push((text("path"), text("patch"), entry["target"].clone()));
-            }
-        }
-        for entry in entries(map, "patchesStrategicMerge") {
-            patches.push(match entry.contains('\n') {
-                true => (None, Some(entry), Value::Null),
-                false => (Some(entry), None, Value::Null),
-            });
-        }
-        for (file, inline, target) in patches {
-            let (path, text) = match (file, inline) {
-                (Some(file), _) => {
-                    let path = resolve_entry(folder, &file).unwrap_or_default();
-                    match self.read(&path) {
-                        Some(text) => (path, text),
-                        None => {
-                            let message =
-                                format!("this kustomization names `{file}`, but {path} does not exist");
-                            self.fault(list, message, "correct the entry, or remove it");
-                            continue;
-                        }
-                    }
-                }
-                (None, Some(text)) => (list.to_owned(), text),
-                (None, None) => continue,
+    fn add_patches(&mut self, found: &Kustomization, objects: &mut Vec<Object>) {
+        for patch in found.patches() {
+            let text = match &patch.text {
+                Some(text) => Some(text.clone()),
+                None => self.read(&patch.path),
             };
-            for patch in self.parse(&path, &text) {
-                self.apply(&path, &patch, &target, objects);
+            let Some(text) = text else {
+                let file = patch.file.as_deref().unwrap_or_default();
+                let message = format!(
+                    "this kustomization names `{file}`, but {} does not exist",
+                    patch.path
+                );
+                self.fault(&found.path, message, "correct the entry, or remove it");
+                continue;
+            };
+            for document in self.parse(&patch.path, &text) {
+                self.apply(
+                    &patch.path,
+                    &document,
+                    &patch.selector(&document),
+                    patch.has_target(),
+                    objects,
+                );
             }
         }
     }
 
-    fn apply(&mut self, path: &str, patch: &Value, target: &Value, objects: &mut Vec<Object>) {
-        let selector = match target.is_object() {
-            true => Selector::of_target(target),
-            false => Selector::of_patch(patch),
-        };
+    fn apply(
+        &mut self,
+        path: &str,
+        patch: &Value,
+        selector: &Selector<'_>,
+        has_target: bool,
+        objects: &mut Vec<Object>,
+    ) {
         let mut selected = BTreeSet::new();
         for (index, object) in objects.iter().enumerate() {
             match selector.matches(&object.value) {
@@ -370,7 +373,7 @@ impl Build<'_> {
             }
         }
         if selected.is_empty() {
-            return self.report_missing_target(path, &selector, target.is_object(), objects);
+            return self.report_missing_target(path, selector, has_target, objects);
         }
         if patch["$patch"] == "delete" {
             let mut index = 0;
@@ -391,7 +394,7 @@ impl Build<'_> {
     fn report_missing_target(
         &mut self,
         path: &str,
-        selector: &Selector,
+        selector: &Selector<'_>,
         has_target: bool,
         objects: &[Object],
     ) {
@@ -442,12 +445,10 @@ impl Build<'_> {
             let text = self.read(&path);
             text.map(|text| (path.clone(), text)).into_iter().collect()
         } else {
-            let list = self.find_kustomization(&path);
-            let documents = list.map(|(list, text)| self.parse(&list, &text));
-            let map = documents.and_then(|documents| documents.into_iter().next());
-            let map = map.and_then(|map| map.as_object().cloned()).unwrap_or_default();
-            let names = entries(&map, "resources");
-            let paths = names.iter().filter_map(|name| resolve_entry(&path, name));
+            let list = self.find_kustomization(&path).flatten().unwrap_or_default();
+            let paths = list
+                .entries("resources")
+                .filter_map(|name| resolve_entry(&path, name));
             let mut files = Vec::new();
             for path in paths {
                 files.extend(self.read(&path).map(|text| (path, text)));
@@ -531,55 +532,18 @@ fn list_names(objects: &[&Object]) -> String {
     names.into_iter().take(3).collect::<Vec<_>>().join(", ")
 }
 
-fn entries(map: &Map<String, Value>, key: &str) -> Vec<String> {
-    let list = map.get(key).and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(|entry| entry.as_str().map(str::to_owned))
-        .collect()
-}
-
-fn is_remote(entry: &str) -> bool {
-    entry
-        .split_once('/')
-        .is_some_and(|(host, _)| host.contains('.') && !host.starts_with('.') && !is_yaml(host))
-}
-
-fn add_generated(list: &str, map: &Map<String, Value>, objects: &mut Vec<Object>) {
-    for (key, kind) in [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")] {
-        for entry in map.get(key).and_then(Value::as_array).into_iter().flatten() {
-            let value = json!({ "apiVersion": "v1", "kind": kind, "metadata": { "name": entry["name"] } });
-            let object = Object {
-                path: list.to_owned(),
-                value,
-            };
-            if !objects.iter().any(|other| other.id() == object.id()) {
-                objects.push(object);
-            }
-        }
-    }
-}
-
 /// Merges a patch into an object. Fails with a message and help if it can't be applied, or if it
 /// adds a container that can't run.
 fn merge(object: &mut Object, patch: &Value) -> Result<(), (String, String)> {
     let before = object.value.clone();
-    match patch.as_array() {
-        Some(operations) => apply_json_patch(&mut object.value, operations).map_err(|reason| {
-            let message = format!(
-                "this patch cannot be applied to {} `{}`, because {reason}",
-                before["kind"].as_str().unwrap_or_default(),
-                before["metadata"]["name"].as_str().unwrap_or_default()
-            );
-            (message, "correct its paths".to_owned())
-        })?,
-        None => strategic::merge(&mut object.value, patch),
-    }
-    // A patch with a target may have another identity than the object.
-    for key in ["apiVersion", "kind"] {
-        object.value[key] = before[key].clone();
-    }
-    if object.value["metadata"].is_object() {
-        object.value["metadata"]["name"] = before["metadata"]["name"].clone();
-    }
+    apply_patch(&mut object.value, patch).map_err(|reason| {
+        let message = format!(
+            "this patch cannot be applied to {} `{}`, because {reason}",
+            object.kind(),
+            object.name()
+        );
+        (message, "correct its paths".to_owned())
+    })?;
     let (old, new) = (containers(&before), containers(&object.value));
     let is_old = |name: &Value| old.iter().any(|old| old["name"] == *name);
     let mut added = new

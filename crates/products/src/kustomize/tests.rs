@@ -1,6 +1,11 @@
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use rbuilder_project::plan::Plan;
+use rbuilder_project::tree::Tree;
 
 use super::*;
+use crate::chart::config::Config;
 
 const DEFAULT: &str = "\
 namespace: shop-system
@@ -85,7 +90,8 @@ fn files() -> BTreeMap<&'static str, String> {
 }
 
 fn faults_of(files: &BTreeMap<&str, String>) -> Vec<Fault> {
-    find_faults(&|path| Ok(files.get(path).cloned()))
+    let (faults, references) = find_each(&|path| Ok(files.get(path).cloned()));
+    faults.into_iter().chain(references).collect()
 }
 
 /// Replaces a text of the file, and expects one fault that starts with `expected`.
@@ -217,6 +223,11 @@ fn mistakes_of_kustomizations_are_reported() {
     );
     check(
         DEFAULT,
+        ("components:", "component: []\ncomponents:"),
+        "true: config/default/kustomization.yaml: kustomizations have no field `component`: kustomize fails | write `components`, or remove the field",
+    );
+    check(
+        DEFAULT,
         (
             "components:",
             "patches:\n- target: {kind: Role, name: other-role}\n  patch: '[]'\ncomponents:",
@@ -255,14 +266,57 @@ fn mistakes_of_kustomizations_are_reported() {
 #[test]
 fn incomplete_builds_break_no_reference() {
     let mut files = files();
-    let unreadable = find_faults(&|path| match path {
+    let unreadable = find_each(&|path| match path {
         "config/manager/manager.yaml" => Err(anyhow::anyhow!("it is a link")),
         path => Ok(files.get(path).cloned()),
     });
-    assert_eq!(unreadable, []);
+    assert_eq!(unreadable, (Vec::new(), Vec::new()));
     let root = files
         .get_mut("config/default/kustomization.yaml")
         .expect("the root");
     *root = root.replace("- ../rbac\n", "- https://example.com/rbac.yaml\n");
     assert_eq!(faults_of(&files), []);
+}
+
+fn by_kind_and_name<'v>(objects: impl Iterator<Item = &'v Value>) -> BTreeMap<String, &'v Value> {
+    let name = |value: &Value| format!("{} {}", value["kind"], value["metadata"]["name"]);
+    objects.map(|value| (name(value), value)).collect()
+}
+
+/// `rendered.yaml` is what kubectl prints for the overlay. It has every notation that we read.
+#[test]
+fn overlay_is_built_like_by_kubectl() {
+    let tree = Tree::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/overlay"));
+    let rendered = tree.read("rendered.yaml").expect("readable").expect("the record");
+    let rendered = rbuilder_yaml::parse_values(&rendered).expect("YAML");
+    let mut expected = by_kind_and_name(rendered.iter());
+    let read = |path: &str| tree.read(path);
+    let (build, objects) = Build::run(&read);
+    assert_eq!((build.faults, build.is_incomplete), (Vec::new(), false));
+    let mut found = by_kind_and_name(objects.iter().map(|object| &object.value));
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        expected.keys().collect::<Vec<_>>()
+    );
+    // The content of generated objects isn't known.
+    let generated = "\"ConfigMap\" \"settings\"";
+    found.remove(generated);
+    expected.remove(generated);
+    assert_eq!(found, expected);
+
+    let config = Config::read(&Plan::default(), &tree).expect("a configuration");
+    let found = by_kind_and_name(config.objects.iter().map(|object| &object.value));
+    assert_eq!(found, expected);
+    let warned: Vec<&str> = config
+        .warnings
+        .iter()
+        .map(|(message, _)| message.as_str())
+        .collect();
+    assert_eq!(
+        warned,
+        [
+            "`configMapGenerator` in config/default/kustomization.yaml is not part of the chart",
+            "`generatorOptions` in config/default/kustomization.yaml is not part of the chart",
+        ]
+    );
 }

@@ -30,7 +30,7 @@ pub use crate::tree::FILE;
 pub use base::{BASE, ScaffoldBase};
 pub use image::Image;
 pub use keys::MisspelledKey;
-pub use object_names::{MANAGER_FILE, NamedObjects, ObjectNames, find_container, find_prefix};
+pub use object_names::{MANAGER_FILE, NamedObjects, ObjectNames, find_container};
 pub use package::AdoptedPackage;
 pub use resource::{Api, NamedController, Resource, Webhooks};
 pub use resource::{describe_scope, naming_flags, strip_domain};

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::names::is_label_value;
 use super::{FILE, Known};
-use crate::edit::kustomization::{self, DEPLOYMENT, FILE_NAMES, RESOURCES};
+use crate::overlay::{DEPLOYMENT, Kustomization, resolve_entry};
 
 const MANAGER_FOLDER: &str = "config/manager";
 /// The manifest of the manager's Deployment.
@@ -154,15 +154,17 @@ impl ObjectNames {
                 _ => None,
             }
         };
-        let kustomization = documents(DEPLOYMENT).into_iter().next().unwrap_or_default();
+        let kustomization = read(DEPLOYMENT).and_then(|text| Kustomization::parse(DEPLOYMENT, &text).ok());
         let (metrics_service, webhook_service) = (service(METRICS_FILE), service(WEBHOOK_FILE));
         let objects = NamedObjects {
             deployment: choose_deployment(&deployments, recorded.deployment()),
             accounts: &accounts,
             metrics_service: metrics_service.as_deref(),
             webhook_service: webhook_service.as_deref(),
-            name_prefix: find_prefix(&kustomization),
-            namespace: kustomization["namespace"].as_str(),
+            name_prefix: kustomization
+                .as_ref()
+                .map(|list| list.name_prefix().unwrap_or_default()),
+            namespace: kustomization.as_ref().and_then(Kustomization::namespace),
         };
         recorded.with_objects(&known.project_name, &objects)
     }
@@ -272,15 +274,6 @@ impl ObjectNames {
     }
 }
 
-/// The prefix in a kustomization, which is empty if it has none. `None` if the kustomization can't be
-/// read.
-pub fn find_prefix(kustomization: &Value) -> Option<&str> {
-    let prefix = &kustomization["namePrefix"];
-    prefix
-        .as_str()
-        .or_else(|| (kustomization.is_object() && prefix.is_null()).then_some(""))
-}
-
 fn is_prefix(prefix: &str) -> bool {
     prefix.is_empty() || is_subdomain(prefix.trim_end_matches('-'))
 }
@@ -324,12 +317,11 @@ fn find_deployments(
     if !own.is_empty() {
         return own;
     }
-    let lists = FILE_NAMES.iter().map(|name| format!("{MANAGER_FOLDER}/{name}"));
-    let list = lists.into_iter().find_map(|path| read(&path)).unwrap_or_default();
-    let files = kustomization::entries(&list, RESOURCES);
-    let files = files.iter().filter(|entry| rbuilder_yaml::is_yaml(entry));
+    let list = Kustomization::find(MANAGER_FOLDER, |path| Ok(read(path)));
+    let list = list.ok().flatten().unwrap_or_default();
+    let files = list.included().filter(|entry| rbuilder_yaml::is_yaml(entry));
     files
-        .filter_map(|entry| kustomization::resolve_entry(MANAGER_FOLDER, entry))
+        .filter_map(|entry| resolve_entry(MANAGER_FOLDER, entry))
         .filter(|path| path != MANAGER_FILE)
         .flat_map(|path| find(&path))
         .collect()

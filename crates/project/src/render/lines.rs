@@ -15,8 +15,9 @@ use super::context::crate_ident;
 use super::{ApiPlaces, BINDING, MANAGER_LIST, WEBHOOK_LIST, image_component, reexported_names};
 use crate::edit::dependency::{Requirement, add_dependency, remove_dependency};
 use crate::edit::kustomization::webhooks::{enable_webhooks, remove_webhooks};
-use crate::edit::kustomization::{self, COMPONENTS, DEPLOYMENT};
+use crate::edit::kustomization::{self, COMPONENTS};
 use crate::edit::{Obstacle, rust};
+use crate::overlay::DEPLOYMENT;
 use crate::project::{Project, Resource};
 
 const CONFIGURATIONS: &str = "manifests.yaml";

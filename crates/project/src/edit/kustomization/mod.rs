@@ -5,7 +5,6 @@
 //! line endings are preserved.
 
 mod list;
-mod references;
 pub mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +14,6 @@ use serde_json::{Map, Value};
 use self::list::{
     Form, List, ListEntry, entry_name, find, is_entry, is_listed, is_plain, lines, listed, plain, read,
 };
-
-pub use self::references::{list_references, resolve_entry};
-
-/// File names of a kustomization, in kustomize's lookup order.
-pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
-/// The deployment's kustomization.
-pub const DEPLOYMENT: &str = "config/default/kustomization.yaml";
 
 /// Key of the list that most edits change.
 pub const RESOURCES: &str = "resources";

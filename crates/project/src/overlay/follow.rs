@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use rbuilder_yaml::is_yaml;
 use serde_json::Value;
 
-use crate::edit::kustomization::{FILE_NAMES, resolve_entry};
+use super::{FILE_NAMES, Kustomization, resolve_entry};
 
 const MOST: usize = 2_000;
 
-/// A kustomization, or a file that a kustomization lists directly or indirectly.
+/// A kustomization, or a file that a kustomization includes directly or indirectly.
 pub struct Reached {
     /// Path of the file.
     pub path: String,
-    /// Directory of a kustomization. `None` for a file of objects.
-    pub folder: Option<String>,
-    /// Documents in the file.
+    /// The kustomization. `None` for a file of objects.
+    pub kustomization: Option<Kustomization>,
+    /// Objects in the file.
     pub documents: Vec<Value>,
 }
 
@@ -33,32 +33,22 @@ pub fn follow_kustomizations(roots: &[&str], read: &dyn Fn(&str) -> Vec<Value>) 
             let documents = read(&path);
             reached.push(Reached {
                 path,
-                folder: None,
+                kustomization: None,
                 documents,
             });
             continue;
         }
-        for name in FILE_NAMES {
-            let list = format!("{path}/{name}");
-            let documents = read(&list);
-            if documents.is_empty() {
-                continue;
-            }
-            let entries = documents.iter().flat_map(listed_paths);
+        let mut lists = FILE_NAMES.iter().map(|name| format!("{path}/{name}"));
+        let found = lists.find_map(|list| Some(Kustomization::of(&list, read(&list).first()?)));
+        if let Some(kustomization) = found {
+            let entries = kustomization.included();
             open.extend(entries.filter_map(|entry| resolve_entry(&path, entry)));
             reached.push(Reached {
-                path: list,
-                folder: Some(path.clone()),
-                documents,
+                path: kustomization.path.clone(),
+                kustomization: Some(kustomization),
+                documents: Vec::new(),
             });
         }
     }
     reached
-}
-
-/// Files and directories listed in a kustomization, as written.
-pub fn listed_paths(kustomization: &Value) -> impl Iterator<Item = &str> {
-    let lists = ["resources", "bases", "components"].into_iter();
-    let entries = lists.flat_map(|key| kustomization[key].as_array().into_iter().flatten());
-    entries.filter_map(Value::as_str)
 }

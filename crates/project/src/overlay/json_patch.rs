@@ -1,6 +1,6 @@
 //! JSON patches (RFC 6902) in kustomizations.
 
-use json_patch::{PatchErrorKind, PatchOperation};
+use ::json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::Value;
 
 /// Applies all operations of a patch, or none if one fails. Only supports `add`, `remove`,
@@ -8,7 +8,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Fails with a phrase about the operation that can't be applied.
-pub fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
+pub(super) fn apply_json_patch(object: &mut Value, operations: &[Value]) -> Result<(), String> {
     let mut patched = object.clone();
     for operation in operations {
         apply_operation(&mut patched, operation)?;
@@ -29,7 +29,7 @@ fn apply_operation(object: &mut Value, operation: &Value) -> Result<(), String> 
         return Err(missing());
     }
     let operation: PatchOperation = serde_json::from_value(operation.clone()).map_err(|_| missing())?;
-    json_patch::patch(object, &[operation]).map_err(|error| match error.kind {
+    ::json_patch::patch(object, &[operation]).map_err(|error| match error.kind {
         PatchErrorKind::TestFailed => format!("`{path}` has another value than the one that it tests"),
         _ => missing(),
     })

@@ -4,12 +4,12 @@ use rbuilder_kubernetes::gvk;
 use rbuilder_kubernetes::selector::LabelSelector;
 use serde_json::Value;
 
-use super::namespace_of;
-
 /// Whether a selector selects an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Matches {
+pub enum Matches {
+    /// It selects the object.
     Yes,
+    /// It doesn't.
     No,
     /// The selector has a form that isn't supported.
     Unknown,
@@ -17,11 +17,13 @@ pub(super) enum Matches {
 
 /// What a patch or a replacement selects.
 #[derive(Debug, Default)]
-pub(super) struct Selector<'v> {
+pub struct Selector<'v> {
     group: Option<&'v str>,
+    version: Option<&'v str>,
     kind: Option<&'v str>,
     name: Option<&'v str>,
     namespace: Option<&'v str>,
+    is_any_namespace: bool,
     labels: Option<&'v str>,
     annotations: Option<&'v str>,
     /// Whether the fields are regular expressions, and a missing namespace is any namespace.
@@ -30,24 +32,27 @@ pub(super) struct Selector<'v> {
 
 impl<'v> Selector<'v> {
     /// The selector in a kustomization.
-    pub(super) fn of_target(target: &'v Value) -> Selector<'v> {
+    pub fn of_target(target: &'v Value) -> Selector<'v> {
         let text = |key: &str| target[key].as_str().filter(|text| !text.is_empty());
         Selector {
             group: text("group"),
+            version: text("version"),
             kind: text("kind"),
             name: text("name"),
             namespace: text("namespace"),
             labels: text("labelSelector"),
             annotations: text("annotationSelector"),
             is_target: true,
+            ..Selector::default()
         }
     }
 
     /// The object that a patch without a selector names.
-    pub(super) fn of_patch(patch: &'v Value) -> Selector<'v> {
-        let api_version = patch["apiVersion"].as_str();
+    pub fn of_patch(patch: &'v Value) -> Selector<'v> {
+        let api_version = patch["apiVersion"].as_str().map(gvk::split);
         Selector {
-            group: api_version.map(gvk::group_of),
+            group: api_version.map(|(group, _)| group),
+            version: api_version.map(|(_, version)| version),
             kind: patch["kind"].as_str(),
             name: patch["metadata"]["name"].as_str(),
             namespace: patch["metadata"]["namespace"].as_str(),
@@ -55,34 +60,46 @@ impl<'v> Selector<'v> {
         }
     }
 
+    /// The same selector for objects of any namespace.
+    #[must_use]
+    pub fn in_any_namespace(self) -> Self {
+        Selector {
+            is_any_namespace: true,
+            ..self
+        }
+    }
+
     /// The selected kind, unless it is an expression.
-    pub(super) fn kind(&self) -> Option<&'v str> {
+    pub fn kind(&self) -> Option<&'v str> {
         self.kind.filter(|kind| !self.is_target || is_plain(kind))
     }
 
     /// The selected name, unless it is an expression.
-    pub(super) fn name(&self) -> Option<&'v str> {
+    pub fn name(&self) -> Option<&'v str> {
         self.name.filter(|name| !self.is_target || is_plain(name))
     }
 
-    pub(super) fn namespace(&self) -> Option<&'v str> {
+    /// The selected namespace.
+    pub fn namespace(&self) -> Option<&'v str> {
         self.namespace
     }
 
-    pub(super) fn matches(&self, object: &Value) -> Matches {
+    /// Decides whether it selects an object.
+    pub fn matches(&self, object: &Value) -> Matches {
         let metadata = &object["metadata"];
-        let api_version = object["apiVersion"].as_str().unwrap_or_default();
-        let group = gvk::group_of(api_version);
+        let (group, version) = gvk::split(object["apiVersion"].as_str().unwrap_or_default());
         let namespace = metadata["namespace"].as_str();
         let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
         let mut parts = vec![
             self.is_text(self.kind, &text(&object["kind"])),
             self.is_text(self.name, &text(&metadata["name"])),
             self.is_text(self.group, group),
+            self.is_text(self.version, version),
             has_labels(self.labels, &metadata["labels"]),
             has_labels(self.annotations, &metadata["annotations"]),
         ];
         parts.push(match self.is_target {
+            _ if self.is_any_namespace => Matches::Yes,
             true => self.is_text(self.namespace, namespace_of(namespace)),
             false => to_matches(namespace_of(self.namespace) == namespace_of(namespace)),
         });
@@ -96,6 +113,11 @@ impl<'v> Selector<'v> {
             Some(wanted) => matches_expression(wanted, found),
         }
     }
+}
+
+/// For kustomize, objects without a namespace are in `default`.
+pub fn namespace_of(namespace: Option<&str>) -> &str {
+    namespace.unwrap_or("default")
 }
 
 fn to_matches(is_match: bool) -> Matches {
@@ -175,6 +197,8 @@ mod tests {
             (json!({ "name": "t" }), Matches::No),
             (json!({ "name": "[tT]ill" }), Matches::Unknown),
             (json!({ "group": "batch" }), Matches::No),
+            (json!({ "group": "apps", "version": "v1" }), Matches::Yes),
+            (json!({ "version": "v2" }), Matches::No),
             (json!({ "namespace": "other" }), Matches::No),
             (json!({ "labelSelector": "a=b,!c" }), Matches::Yes),
             (json!({ "labelSelector": "a!=b" }), Matches::No),
@@ -198,6 +222,10 @@ mod tests {
             let mut patch = object.clone();
             patch["metadata"]["namespace"] = namespace.into();
             assert_eq!(Selector::of_patch(&patch).matches(&object), expected);
+            assert_eq!(
+                Selector::of_patch(&patch).in_any_namespace().matches(&object),
+                Matches::Yes
+            );
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::Kustomization;
+
 /// Keys whose values are lists of files or directories. Some also accept inline objects.
 const LISTS: [&str; 10] = [
     "resources",
@@ -18,34 +20,32 @@ const LISTS: [&str; 10] = [
 const OBJECTS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 const GENERATORS: [&str; 2] = ["configMapGenerator", "secretGenerator"];
 
-/// Returns the local files and directories that a kustomization refers to, without inline objects
-/// and URLs. Ordered by key: plain lists such as `resources`, then patches, then generators.
-pub fn list_references(kustomization: &Value) -> Vec<String> {
-    let items = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
-    let mut found: Vec<Value> = Vec::new();
-    for key in LISTS {
-        found.extend(items(kustomization, key));
+impl Kustomization {
+    /// Returns the local files and directories that it refers to, without inline objects and URLs.
+    /// Ordered by key: plain lists such as `resources`, then patches, then generators.
+    pub fn references(&self) -> Vec<&str> {
+        let mut found: Vec<&str> = LISTS.into_iter().flat_map(|key| self.entries(key)).collect();
+        let objects = OBJECTS.iter().flat_map(|key| self.list(key));
+        found.extend(objects.filter_map(|entry| entry["path"].as_str()));
+        for generator in GENERATORS.iter().flat_map(|key| self.list(key)) {
+            let items = |key: &str| generator[key].as_array().map_or(&[][..], Vec::as_slice);
+            found.extend(
+                items("envs")
+                    .iter()
+                    .chain([&generator["env"]])
+                    .filter_map(Value::as_str),
+            );
+            let sources = items("files").iter().filter_map(Value::as_str);
+            found.extend(sources.map(|source| source.split_once('=').map_or(source, |(_, path)| path)));
+        }
+        let openapi = self
+            .fields
+            .get("openapi")
+            .and_then(|openapi| openapi["path"].as_str());
+        found.extend(openapi);
+        found.retain(|path| !path.contains(['\n', '{', '?']) && !path.contains("://"));
+        found
     }
-    for key in OBJECTS {
-        let entries = items(kustomization, key);
-        found.extend(entries.iter().map(|entry| entry["path"].clone()));
-    }
-    for generator in GENERATORS.iter().flat_map(|key| items(kustomization, key)) {
-        found.extend(items(&generator, "envs"));
-        found.push(generator["env"].clone());
-        found.extend(items(&generator, "files").iter().map(path_of_source));
-    }
-    found.push(kustomization["openapi"]["path"].clone());
-    let paths = found.iter().filter_map(Value::as_str);
-    paths
-        .filter(|path| !path.contains(['\n', '{', '?']) && !path.contains("://"))
-        .map(str::to_owned)
-        .collect()
-}
-
-fn path_of_source(source: &Value) -> Value {
-    let text = source.as_str().unwrap_or_default();
-    text.split_once('=').map_or(text, |(_, path)| path).into()
 }
 
 /// Resolves a kustomization entry to a path in the project. Returns `None` if it points outside.
@@ -80,9 +80,9 @@ mod tests {
                     replacements:\n- path: r.yaml\n- source: {kind: Pod}\n\
                     configMapGenerator:\n- name: c\n  files: [f.txt, key=g.txt]\n  envs: [e.env]\n  literals: [a=b]\n\
                     openapi:\n  path: schema.json\n";
-        let kustomization: Value = serde_saphyr::from_str(text).expect("YAML");
+        let kustomization = Kustomization::parse("kustomization.yaml", text).expect("YAML");
         assert_eq!(
-            list_references(&kustomization),
+            kustomization.references(),
             [
                 "../crd",
                 "./a",
@@ -95,7 +95,7 @@ mod tests {
                 "schema.json"
             ]
         );
-        assert!(list_references(&Value::Null).is_empty());
+        assert!(Kustomization::default().references().is_empty());
     }
 
     #[test]

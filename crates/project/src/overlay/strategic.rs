@@ -25,7 +25,7 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Returns the merge key of a list of a Pod, or `None` if a patch replaces the whole list.
-pub(crate) fn merge_key(field: &str) -> Option<&'static str> {
+pub fn merge_key(field: &str) -> Option<&'static str> {
     KEYS.iter().find(|(name, _)| *name == field).map(|(_, key)| *key)
 }
 
