@@ -14,7 +14,7 @@ pub(super) fn list_crds(objects: &[Value]) -> impl Iterator<Item = Crd<'_>> {
 }
 
 /// What a CRD is about. Two CRDs with the same names are the same one.
-pub(super) fn names_of<'v>(crd: Crd<'v>) -> (&'v str, &'v str) {
+pub(super) fn names_of(crd: Crd<'_>) -> (&str, &str) {
     (crd.group(), crd.plural())
 }
 
