@@ -1,5 +1,6 @@
 //! Labels and selectors as text.
 
+use rbuilder_kubernetes::selector::LabelSelector;
 use serde_json::Value;
 
 use crate::view::{items, scalar, text};
@@ -20,27 +21,7 @@ pub(crate) fn or_none(text: String) -> String {
 /// Returns a label selector as `a=b,c in (d,e)`. Empty if it selects everything, or if there is none.
 /// Returns `None` if it is invalid.
 pub(crate) fn print_selector(selector: &Value) -> Option<String> {
-    let labels = pairs(&selector["matchLabels"]).map(|(key, value)| Some((key, format!("{key}={value}"))));
-    let expressions = items(selector, "/matchExpressions").iter().map(print_expression);
-    let mut requirements = labels.chain(expressions).collect::<Option<Vec<_>>>()?;
-    requirements.sort_by_key(|(key, _)| *key);
-    let texts: Vec<String> = requirements.into_iter().map(|(_, text)| text).collect();
-    Some(texts.join(","))
-}
-
-fn print_expression(expression: &Value) -> Option<(&str, String)> {
-    let key = text(expression, "/key");
-    let mut values: Vec<String> = items(expression, "/values").iter().map(scalar).collect();
-    values.sort_unstable();
-    let values = values.join(",");
-    let printed = match text(expression, "/operator") {
-        "In" => format!("{key} in ({values})"),
-        "NotIn" => format!("{key} notin ({values})"),
-        "Exists" => key.to_owned(),
-        "DoesNotExist" => format!("!{key}"),
-        _ => return None,
-    };
-    Some((key, printed))
+    LabelSelector::read(selector).map(|selector| selector.to_string())
 }
 
 /// Prints a selector like the method `String` of Go's type.

@@ -1,5 +1,6 @@
 //! Cells that need more than one field, each as the function of kube-apiserver prints it.
 
+use rbuilder_kubernetes::crd::Crd;
 use rbuilder_kubernetes::time::{parse_time, print_time};
 use serde_json::Value;
 
@@ -317,14 +318,11 @@ pub(crate) fn param_ref(view: &View<'_>) -> String {
 }
 
 pub(crate) fn served_versions(view: &View<'_>) -> String {
-    let served = view
-        .items("/spec/versions")
-        .iter()
-        .filter(|version| version["served"] == true);
+    let served = Crd::of(view.object).served();
     let mut versions: Vec<String> = served
-        .map(|version| match version["storage"] == true {
-            true => format!("{}(storage)", text(version, "/name")),
-            false => text(version, "/name").to_owned(),
+        .map(|version| match version.is_storage {
+            true => format!("{}(storage)", version.name),
+            false => version.name.to_owned(),
         })
         .collect();
     versions.sort_unstable();

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
+use rbuilder_kubernetes::crd::{self, Crd};
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +126,7 @@ impl Comparison {
             compare_within(&[new], &[old], budget),
         ) {
             (Ok(forwards), Ok(backwards)) => {
-                comparison.add_changes(forwards, backwards, has_versions(committed))
+                comparison.add_changes(forwards, backwards, has_several_versions(committed))
             }
             (Err(reason), _) | (_, Err(reason)) => {
                 comparison.add(
@@ -218,16 +219,14 @@ fn as_manifest(crd: &Value, generated: &Value) -> Value {
     let mut manifest = crd.clone();
     manifest["kind"] = generated["kind"].clone();
     manifest["metadata"] = serde_json::json!({ "name": generated["metadata"]["name"] });
-    if !manifest["spec"]["versions"].is_array() {
-        manifest["spec"]["versions"] = Value::Array(Vec::new());
+    if !Crd::of(&manifest).has_versions() {
+        crd::set_versions(&mut manifest, Vec::new());
     }
     manifest
 }
 
-fn has_versions(crd: &Value) -> bool {
-    crd["spec"]["versions"]
-        .as_array()
-        .is_some_and(|versions| versions.len() > 1)
+fn has_several_versions(crd: &Value) -> bool {
+    Crd::of(crd).versions().count() > 1
 }
 
 #[cfg(test)]
