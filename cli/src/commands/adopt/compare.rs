@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rbuilder_compatibility::{Budget, Change, Level, compare_within};
-use rbuilder_kubernetes::crd::{self, Crd};
+use rbuilder_kubernetes::crd::Crd;
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,23 +110,30 @@ impl Comparison {
     /// Compares two CRDs. The budget limits the search for objects that are affected.
     pub(in crate::commands) fn of(committed: &Value, generated: &Value, budget: &Budget) -> Comparison {
         let mut comparison = Comparison::default();
-        let plural = |crd: &Value| crd["spec"]["names"]["plural"].clone();
-        let (before, after) = (plural(committed), plural(generated));
+        let view = Crd::of(committed);
+        let (before, after) = (view.plural(), Crd::of(generated).plural());
         if before != after {
             comparison.add(
                 Verdict::Different,
                 "spec.names.plural",
-                format!("{after} instead of {before}"),
+                format!("`{after}` instead of `{before}`"),
             );
+        }
+        if !view.has_versions() {
+            comparison.add(
+                Verdict::Different,
+                "spec.versions",
+                "the committed CRD has no list".to_owned(),
+            );
+            return comparison;
         }
         let old = as_manifest(committed, generated);
         let new = as_manifest(generated, generated);
-        match (
-            compare_within(std::slice::from_ref(&old), std::slice::from_ref(&new), budget),
-            compare_within(&[new], &[old], budget),
-        ) {
+        let forwards = compare_within(std::slice::from_ref(&old), std::slice::from_ref(&new), budget);
+        let backwards = compare_within(&[new], &[old], budget);
+        match (forwards, backwards) {
             (Ok(forwards), Ok(backwards)) => {
-                comparison.add_changes(forwards, backwards, has_several_versions(committed))
+                comparison.add_changes(forwards, backwards, view.versions().count() > 1);
             }
             (Err(reason), _) | (_, Err(reason)) => {
                 comparison.add(
@@ -213,20 +220,12 @@ impl Comparison {
     }
 }
 
-/// Completes what is committed only in part, e.g. in a Helm template, and gives it the name of the
-/// generated CRD, so that the two are versions of one object.
+/// Gives a CRD the name of the generated one, so that the two are versions of one object.
 fn as_manifest(crd: &Value, generated: &Value) -> Value {
     let mut manifest = crd.clone();
     manifest["kind"] = generated["kind"].clone();
     manifest["metadata"] = serde_json::json!({ "name": generated["metadata"]["name"] });
-    if !Crd::of(&manifest).has_versions() {
-        crd::set_versions(&mut manifest, Vec::new());
-    }
     manifest
-}
-
-fn has_several_versions(crd: &Value) -> bool {
-    Crd::of(crd).versions().count() > 1
 }
 
 #[cfg(test)]
@@ -348,7 +347,7 @@ mod tests {
         for (at, value, verdict, words) in [
             ("/spec/scope", json!("Cluster"), DIFFERENT, &["`spec.scope`: `Cluster` instead of `Namespaced`"][..]),
             ("/spec/names/kind", json!("Mug"), DIFFERENT, &["`spec.names.kind`: `Mug` instead of `Cup`", "`spec.names.listKind`: `MugList` instead of `CupList`", "`spec.names.singular`: no singular `cup`", "`spec.names.singular`: singular `mug`"]),
-            ("/spec/names/plural", json!("cupses"), DIFFERENT, &["`spec.names.plural`: \"cupses\" instead of \"cups\""]),
+            ("/spec/names/plural", json!("cupses"), DIFFERENT, &["`spec.names.plural`: `cupses` instead of `cups`"]),
             ("/spec/names/shortNames", json!([]), NARROWER, &["`spec.names.shortNames`: no short name `cu`"]),
             ("/spec/names/singular", json!("cup"), SAME, &[]),
             ("/metadata/labels", json!({ "a": "b" }), SAME, &[]),
