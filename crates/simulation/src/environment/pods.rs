@@ -12,7 +12,7 @@ use crate::world::{is_evicted, owner_uids};
 /// millions.
 pub(super) const MOST_PODS: i64 = 10;
 /// Label that the StatefulSet and DaemonSet controllers set on their Pods.
-pub(crate) const REVISION_HASH: &str = "controller-revision-hash";
+pub(super) const REVISION_HASH: &str = "controller-revision-hash";
 
 /// Maintains the desired number of Pods per workload and replaces Pods of outdated templates.
 pub(super) struct Replicas;
