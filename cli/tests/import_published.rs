@@ -116,7 +116,11 @@ fn conversion_that_only_a_patch_shows_is_imported() {
     let second = version
         .replacen("name: v1\n", "name: v2\n", 1)
         .replacen("type: integer", "type: string", 1)
-        .replacen("                minimum: 1\n", "", 1);
+        .replacen(
+            "                format: int32\n                minimum: 1\n",
+            "",
+            1,
+        );
     let first = crd.replacen("storage: true", "storage: false", 1);
     original.write(CRD, &format!("{first}{second}"));
     original.write(

@@ -206,16 +206,6 @@ pub fn versions_mut(crd: &mut Value) -> impl Iterator<Item = &mut Value> {
     versions.into_iter().flatten()
 }
 
-/// Replaces `spec.versions`.
-pub fn set_versions(crd: &mut Value, versions: Vec<Value>) {
-    match crd.get_mut("spec").and_then(Value::as_object_mut) {
-        Some(spec) => {
-            spec.insert("versions".to_owned(), versions.into());
-        }
-        None => crd["spec"] = serde_json::json!({ "versions": versions }),
-    }
-}
-
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
