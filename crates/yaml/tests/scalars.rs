@@ -1,5 +1,8 @@
 //! Compares the types of scalars, merged objects and errors with those of kubectl, as recorded by
 //! `cargo xtask yaml`.
+//!
+//! Keys that only become equal as texts, such as `1` and `1.0`, aren't recorded: the order of Go's
+//! maps decides which value remains, and it is another one in each run.
 
 use rbuilder_yaml::{parse_nodes, parse_values};
 use serde::Deserialize;

@@ -155,7 +155,7 @@ impl ApiServer {
         value["apiVersion"] = K::api_version(&()).into();
         value["kind"] = K::kind(&()).into();
         if let Err(why) = self.store_object(&K::group(&()), &K::plural(&()), value) {
-            panic!("{why}: serve its kind with `.crd(…)` or `.kind(…)`");
+            panic!("{why}: add it with `.crd(…)` or `.kind(…)`");
         }
         self
     }
