@@ -269,8 +269,8 @@ fn test_without_server(folder: &Path) -> Result<()> {
 
 /// Checks that no feature is enabled by the tests but not by `cargo build`. With such a feature, a
 /// package is compiled twice, and if it is a feature of one of kube's dependencies, that also
-/// applies to kube. There are two exceptions, namely the library (because its test kit is a
-/// feature) and [`TEST_FEATURE`].
+/// applies to kube. The exceptions are the library (because its test kit is a feature) and
+/// [`TEST_FEATURES`].
 ///
 /// We use `cargo check` and clippy here, since they resolve the same features and don't have to do
 /// much after the other checks.
@@ -297,12 +297,14 @@ fn check_shared_features(folder: &Path, project: &str) -> Result<()> {
     Ok(())
 }
 
-/// This is the only feature of a dependency that tests may add. Simulations need it because tokio
-/// has to pause the clock. It should not be in a release build, since operators don't need it.
-const TEST_FEATURE: (&str, &str) = ("tokio", "test-util");
+/// The features of dependencies that tests may add. Simulations need the first one because tokio has
+/// to pause the clock. It should not be in a release build, since operators don't need it. The other
+/// one comes from tempfile, and costs nothing as long as the first one makes kube compile a second
+/// time anyway.
+const TEST_FEATURES: [(&str, &str); 2] = [("tokio", "test-util"), ("fastrand", "default")];
 
 /// Runs a cargo command. Returns all packages and their features, except for the packages in `but`
-/// and the feature [`TEST_FEATURE`].
+/// and [`TEST_FEATURES`].
 fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<String>)>> {
     let messages = command.echo().read()?;
     let mut compiled = BTreeSet::new();
@@ -317,7 +319,7 @@ fn find_features(command: Cmd, but: &[&str]) -> Result<BTreeSet<(String, Vec<Str
             continue;
         }
         let features = message.features.into_iter();
-        let features = features.filter(|feature| (package, feature.as_str()) != TEST_FEATURE);
+        let features = features.filter(|feature| !TEST_FEATURES.contains(&(package, feature.as_str())));
         compiled.insert((package.to_owned(), features.collect()));
     }
     Ok(compiled)
