@@ -61,8 +61,8 @@ use std::sync::Arc;
 
 pub use admission::{MatchCondition, check_match_condition};
 pub use defaults::check_defaults;
-pub use implied::follows_from;
-pub use outline::{Demand, Facts, demanded_constants, holds_with, mentioned_fields};
+pub use implied::{Facts, follows_from};
+pub use outline::{Demand, demanded_constants, mentioned_fields};
 pub use rule_set::{Budget, RuleSet, Violation, ViolationKind};
 pub use rules::{RulePlace, check_rules};
 

@@ -107,6 +107,13 @@ fn rule() -> impl Strategy<Value = String> {
         "self.names.exists(n, n == 'x')",
         "!self.names.exists(n, n == 'y')",
         "self.names.size() > 0",
+        "self.?u.hasValue()",
+        "self.?b.c.hasValue()",
+        "has(self.?b.c)",
+        "self.?a.orValue(false)",
+        "self.b.?c.orValue('x') == 'x'",
+        "self.?names.orValue([]).all(n, n == 'x')",
+        "self.?list.orValue([]).exists(i, has(i.name))",
         "true",
     ]);
     leaf.prop_map(str::to_owned).prop_recursive(3, 8, 3, |inner| {

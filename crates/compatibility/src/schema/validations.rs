@@ -1,6 +1,6 @@
 //! CEL rules. A rule is identified by its expression, as in server-side apply.
 
-use rbuilder_cel::{Facts, follows_from, holds_with, mentioned_fields};
+use rbuilder_cel::{Facts, follows_from, mentioned_fields};
 use rbuilder_schema::{Cel, Schema, SchemaType, cel_name};
 use serde_json::Value;
 
@@ -39,21 +39,16 @@ impl Comparison {
                 .iter()
                 .position(|former| is_successor(former, rule))
                 .map(|at| removed.remove(at));
-            if !self.is_filled_differently && holds_with(&rule.rule, &OldValues { old, new }) {
-                let message = format!(
-                    "rule `{}`, which holds without the new fields and values",
-                    text(rule)
-                );
-                self.add("rule-added", path, message, Probe::Unaffected);
-                continue;
-            }
-            if !self.is_filled_differently && follows(rule, old, new) {
-                let message = match former {
-                    Some(former) => format!("rule `{}` instead of `{}`", text(rule), text(former)),
-                    None => format!("rule `{}`", text(rule)),
-                };
-                let message = format!("{message}, which all values satisfy that satisfied the former rules");
-                self.add("rule-added", path, message, Probe::Unaffected);
+            let (name, message) = match former {
+                Some(former) => (
+                    "rule-changed",
+                    format!("rule `{}` instead of `{}`", text(rule), text(former)),
+                ),
+                None => ("rule-added", format!("rule `{}`", text(rule))),
+            };
+            if !self.is_filled_differently && holds_for_old_values(rule, old, new) {
+                let message = format!("{message}, which all old values satisfy");
+                self.add(name, path, message, Probe::Unaffected);
                 continue;
             }
             let probe = Probe::Rule {
@@ -61,13 +56,7 @@ impl Comparison {
                 node: Box::new(old.clone()),
                 alone: Alone::at(path, with_rule(old, new, rule)),
             };
-            match former {
-                Some(former) => {
-                    let message = format!("rule `{}` instead of `{}`", text(rule), text(former));
-                    self.add("rule-changed", path, message, probe);
-                }
-                None => self.add("rule-added", path, format!("rule `{}`", text(rule)), probe),
-            }
+            self.add(name, path, message, probe);
         }
         for rule in removed {
             self.add(
@@ -80,14 +69,14 @@ impl Comparison {
     }
 }
 
-/// Returns true if each value that satisfies the old rules satisfies the new one. The old rules and the
-/// new one have to see the same fields.
-fn follows(rule: &Cel, old: &Schema, new: &Schema) -> bool {
-    let former = old.validations.iter().map(|rule| rule.rule.as_str());
+/// Returns true if each value of the old schema satisfies a new rule. The old rules only help if they
+/// saw the same fields.
+fn holds_for_old_values(rule: &Cel, old: &Schema, new: &Schema) -> bool {
     let is_filled_alike = |path: &Vec<String>| {
         let mut nodes = (old, new);
-        for name in path {
-            if nodes.0.default != nodes.1.default {
+        for (depth, name) in path.iter().enumerate() {
+            // `has` fails for fields of null.
+            if nodes.0.default != nodes.1.default || depth > 0 && nodes.0.nullable {
                 return false;
             }
             nodes = match (field_of_rule(nodes.0, name), field_of_rule(nodes.1, name)) {
@@ -98,8 +87,10 @@ fn follows(rule: &Cel, old: &Schema, new: &Schema) -> bool {
         }
         fills_alike(nodes.0, nodes.1)
     };
-    mentioned_fields(&rule.rule).iter().all(is_filled_alike)
-        && follows_from(&rule.rule, former, &OldValues { old, new })
+    let are_comparable = mentioned_fields(&rule.rule).iter().all(is_filled_alike);
+    let former = old.validations.iter().filter(|_| are_comparable);
+    let former = former.map(|rule| rule.rule.as_str());
+    follows_from(&rule.rule, former, &OldValues { old, new })
 }
 
 /// Whether a value contains the same fields after defaulting, as far as both schemas have them.
@@ -171,11 +162,20 @@ impl Facts for OldValues<'_> {
     }
 
     fn is_excluded(&self, path: &[&str], value: &Value) -> bool {
-        let field = path.iter().try_fold(self.old, |schema, name| {
-            field_of_rule(schema, name).map(|(_, field)| field)
-        });
-        let values = field.map(|field| &field.enumeration);
-        value.is_string() && values.is_some_and(|values| !values.is_empty() && !values.contains(value))
+        let mut nodes = (self.old, self.new);
+        for name in path {
+            let Some((wire, before)) = field_of_rule(nodes.0, name) else {
+                return false;
+            };
+            let after = field_of_rule(nodes.1, name).map_or(before, |(_, after)| after);
+            // Another default may fill in a new value.
+            if before.default != after.default && !nodes.0.required.contains(wire) {
+                return false;
+            }
+            nodes = (before, after);
+        }
+        let values = &nodes.0.enumeration;
+        value.is_string() && !values.is_empty() && !values.contains(value)
     }
 }
 
