@@ -20,7 +20,8 @@
 //! | the rules of a value in an object: messages, budgets | `rule_set` | `apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go` |
 //! | values and functions at run time, with their cost | `evaluate` | cel-go's `interpreter/` and `ext/`, `apiserver/pkg/cel/{common,library}` |
 //! | rules on defaults | `defaults` | `apiextensions-apiserver/pkg/apiserver/schema/defaulting` |
-//! | what a rule demands, without running it | `outline` | |
+//! | what a rule demands and mentions, without running it | `outline` | |
+//! | whether a rule follows from others, and from what is known of values | `implied` | |
 //! | match conditions of webhooks | `admission` | `apiserver/pkg/admission/plugin/cel` |
 //!
 //! `tests/recorded.jsonl` contains rules with the results and costs of kube-apiserver's own code,
